@@ -1,0 +1,27 @@
+// Row formats: how a row's bytes become numbers. Byte layouts are in docs/formats.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace rowtide {
+
+enum class RowFormat : std::uint8_t { kF32, kF16, kBf16, kQ8_0, kQ4_0, kIq4Nl };
+
+/// Lower-case name: "f32", "f16", "bf16", "q8_0", "q4_0", "iq4_nl".
+std::string_view row_format_name(RowFormat format);
+
+/// Bytes of a row of `values` numbers; nothing if the format cannot hold that many (block formats
+/// need a multiple of 32) or the product overflows.
+std::optional<std::uint64_t> row_bytes(RowFormat format, std::uint64_t values);
+
+/// Decodes one row of `values` numbers to IEEE binary32, bit for bit as ggml's own decoder does.
+/// `raw` holds row_bytes(format, values) bytes at any alignment; `out` holds `values` floats.
+void decode_f32(RowFormat format, const std::byte* raw, std::uint64_t values, float* out);
+
+/// The same, rounded to bfloat16 (nearest, ties to even; a NaN stays a NaN).
+void decode_bf16(RowFormat format, const std::byte* raw, std::uint64_t values, std::uint16_t* out);
+
+}  // namespace rowtide

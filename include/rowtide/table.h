@@ -1,0 +1,46 @@
+// A table: one array of fixed-width encoded rows that belongs to one layer of one model, and where
+// its bytes lie. A description; it holds no file open.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rowtide/addressing.h"
+#include "rowtide/result.h"
+#include "rowtide/row_format.h"
+
+namespace rowtide {
+
+/// A run of rows in one file: row first_row + i starts at offset + i * row_bytes.
+struct Extent {
+  std::string path;
+  std::uint64_t offset = 0;  // bytes from the start of the file
+  std::uint64_t first_row = 0;
+  std::uint64_t rows = 0;
+};
+
+struct Table {
+  std::string name;  // the tensor's name in the checkpoint
+  std::uint32_t layer = 0;  // 0-based decoder layer that reads it
+  std::uint64_t rows = 0;
+  std::uint64_t row_values = 0;
+  std::uint64_t row_bytes = 0;
+  RowFormat row_format = RowFormat::kF32;
+  std::vector<Extent> extents;  // ascending by first_row; together they cover [0, rows)
+  std::shared_ptr<const Addressing> addressing;  // empty where only row ids are known
+
+  std::uint64_t bytes() const { return rows * row_bytes; }
+};
+
+/// What tells this table's content from another's of the same shape: 32 hex digits over shape, row
+/// format, addressing constants and at most 64 blocks of 4 KiB sampled from the rows. Reads those blocks.
+Result<std::string> table_identity(const Table& table);
+
+/// A table at a known place in one file, for callers that bring their own row ids (an engine that has
+/// already parsed the checkpoint). Checks the arithmetic against the file's length, reads nothing.
+Result<Table> table_at(std::string name, std::string path, std::uint64_t offset, std::uint64_t rows,
+                       std::uint64_t row_values, RowFormat format);
+
+}  // namespace rowtide

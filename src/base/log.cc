@@ -1,0 +1,39 @@
+#include "base/log.h"
+
+#include <mutex>
+#include <set>
+#include <string>
+
+namespace rowtide {
+namespace {
+
+struct LogState {
+  std::mutex mutex;
+  LogSink sink;
+  std::set<std::string, std::less<>> said;
+};
+
+LogState& state() {
+  static LogState instance;
+  return instance;
+}
+
+}  // namespace
+
+void set_log_sink(LogSink sink) {
+  std::lock_guard lock(state().mutex);
+  state().sink = std::move(sink);
+}
+
+void log_line(LogLevel level, std::string_view line) {
+  std::lock_guard lock(state().mutex);
+  if (state().sink) state().sink(level, line);
+}
+
+void log_line_once(LogLevel level, std::string_view line) {
+  std::lock_guard lock(state().mutex);
+  if (!state().said.emplace(line).second) return;
+  if (state().sink) state().sink(level, line);
+}
+
+}  // namespace rowtide
