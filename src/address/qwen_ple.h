@@ -35,8 +35,9 @@ struct QwenPleConstants {
 };
 
 /// Derives the constants. kUsage, naming the value, for a configuration no model can have: vocab_size or
-/// base below 1, ngram_size outside 2..8, heads_per_order outside 1..64, dense_index above 127, or head
-/// sizes whose sum does not fit a signed 64-bit row id. Cost: well under a millisecond for real models.
+/// base below 1, ngram_size outside 2..8, heads_per_order outside 1..64, a dense_index that brings the
+/// heads up to and with this table above 4,096, or head sizes whose sum does not fit a signed 64-bit
+/// row id. Cost: well under a millisecond for real models, below a second for any.
 Result<QwenPleConstants> derive_qwen_ple(const QwenPleConfig& config);
 
 /// The addressing for `config` with `constants`, which must have the lengths and the validity that
