@@ -2,7 +2,7 @@
 //
 // A BlockSource is a set of files opened one way (io_uring or pread pool, direct or buffered). Each
 // Reader owns one ReadQueue of it. Other implementations of the two interfaces inject faults
-// (tests/fault) or simulate a device (bench).
+// (tests/fault) or simulate a device.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@
 namespace rowtide::io {
 
 struct ReadRequest {
-  std::uint32_t file = 0;    // index into the source's files
-  std::uint32_t bytes = 0;   // multiple of block_bytes()
-  std::uint64_t offset = 0;  // multiple of block_bytes()
-  std::byte* into = nullptr; // aligned to block_bytes()
-  std::uint64_t tag = 0;     // given back with the completion
+  std::uint32_t file = 0;     // index into the source's files
+  std::uint32_t bytes = 0;    // multiple of block_bytes()
+  std::uint64_t offset = 0;   // multiple of block_bytes()
+  std::byte* into = nullptr;  // aligned to block_bytes()
+  std::uint64_t tag = 0;      // given back with the completion
 };
 
 struct Completion {
@@ -30,31 +30,40 @@ struct Completion {
   std::int32_t result = 0;  // bytes read (short at the end of the file), or -errno
 };
 
-/// One thread's queue. Reads complete in any order.
+/// A queue of reads, used from one thread at a time. Reads complete in any order.
 class ReadQueue {
  public:
   virtual ~ReadQueue() = default;  // waits for reads still in flight
-  /// Hands all of `requests` to the device, at most the queue's depth in flight together (asserted).
-  /// One system call, however many requests; never waits for a read.
+  /// Hands all of `requests` to the device: one system call, never waiting for a read. At most the
+  /// queue's depth may be in flight together.
   virtual Result<void> submit(std::span<const ReadRequest> requests) = 0;
-  /// Waits until at least one read in flight has completed (none may be missing: asserted that some are in
-  /// flight), then fills `out` with what has. Returns how many.
-  virtual Result<std::size_t> reap(std::span<Completion> out) = 0;
+  /// Waits until `at_least` reads have completed (1 to the number in flight), then fills `out` with all
+  /// that have, as far as it goes; returns how many.
+  virtual Result<std::size_t> reap(std::size_t at_least, std::span<Completion> out) = 0;
 };
 
+/// A set of files opened for block reads. Threads: every method from any thread.
 class BlockSource {
  public:
   virtual ~BlockSource() = default;
-  virtual std::uint32_t block_bytes() const = 0;
-  virtual const std::string& method() const = 0;
+  virtual std::uint32_t block_bytes() const = 0;  // a power of two
+  virtual std::uint64_t file_bytes(std::uint32_t file) const = 0;  // length when it was opened
+  virtual const std::string& method() const = 0;  // "io_uring, direct I/O", for people
   /// The limit on reads in flight that all queues of the device share.
   virtual InFlightLimit& limit() = 0;
   virtual Result<std::unique_ptr<ReadQueue>> queue(std::uint32_t depth) = 0;
 };
 
-/// Opens `paths` for block reads, the best way that really works on each, found by reading the first
-/// block of each: io_uring with direct I/O; else a pool of 16 pread threads, direct or buffered.
-/// A fall-back is logged once per process and reason.
-Result<std::unique_ptr<BlockSource>> open_block_source(const std::vector<std::string>& paths, std::uint32_t depth);
+struct BlockSourceOptions {
+  std::uint32_t depth = 64;
+  bool allow_uring = true;   // false: as if the kernel refused io_uring
+  bool allow_direct = true;  // false: as if the file system refused O_DIRECT
+};
+
+/// Opens `paths` for block reads in the best way that works on all of them, found by reading the first
+/// block of each: io_uring with direct I/O, else a pool of pread threads, direct or buffered. A fall-back
+/// is logged once for each reason. Errors: kNotFound, kIo.
+Result<std::unique_ptr<BlockSource>> open_block_source(const std::vector<std::string>& paths,
+                                                       const BlockSourceOptions& options);
 
 }  // namespace rowtide::io

@@ -1,0 +1,48 @@
+// Threads that read with pread, for kernels and containers that refuse io_uring.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "io/block_source.h"
+
+namespace rowtide::io {
+
+class PreadQueue;
+
+/// One pool serves the whole process: kThreads threads, started with the first queue.
+class PreadPool {
+ public:
+  static constexpr std::uint32_t kThreads = 16;
+
+  /// The process's pool; it lives as long as somebody holds it. kResource when threads cannot be started.
+  static Result<std::shared_ptr<PreadPool>> shared();
+
+  ~PreadPool();
+
+ private:
+  friend class PreadQueue;
+  struct Job {
+    PreadQueue* queue;
+    int descriptor;
+    ReadRequest request;
+  };
+
+  PreadPool() = default;
+  void work();
+  void add(PreadQueue* queue, const std::vector<int>& descriptors, std::span<const ReadRequest> requests);
+
+  std::mutex mutex_;
+  std::condition_variable work_there_;
+  std::deque<Job> jobs_;
+  bool closing_ = false;
+  std::vector<std::thread> threads_;
+};
+
+Result<std::unique_ptr<ReadQueue>> open_pread_queue(const std::vector<int>& descriptors);
+
+}  // namespace rowtide::io

@@ -1,0 +1,119 @@
+#include "store/batch_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/error.h"
+
+namespace rowtide {
+
+Result<RowMap> RowMap::make(const Table& table) {
+  const auto encoded = row_bytes(table.row_format, table.row_values);
+  if (!encoded || *encoded != table.row_bytes || *encoded == 0) {
+    return make_error(ErrorCode::kUsage, "table {}: {} values as {} are not {} bytes a row", table.name,
+                      table.row_values, row_format_name(table.row_format), table.row_bytes);
+  }
+  if (table.rows == 0 || table.rows > Request::kTableRowsMax) {
+    return make_error(ErrorCode::kUsage, "table {}: {} rows; 1 to {} can be served", table.name, table.rows,
+                      Request::kTableRowsMax);
+  }
+  RowMap map;
+  map.row_bytes_ = table.row_bytes;
+  std::uint64_t next_row = 0;
+  for (const Extent& extent : table.extents) {
+    const auto bytes = checked_mul(extent.rows, table.row_bytes);
+    if (extent.first_row != next_row || extent.rows == 0 || !bytes || !checked_add(extent.offset, *bytes)) {
+      return make_error(ErrorCode::kUsage, "table {}: its extents leave row {} out", table.name, next_row);
+    }
+    next_row += extent.rows;
+    auto known = std::find(map.paths_.begin(), map.paths_.end(), extent.path);
+    if (known == map.paths_.end()) known = map.paths_.insert(known, extent.path);
+    map.pieces_.push_back({extent.first_row, next_row, extent.offset,
+                           static_cast<std::uint32_t>(known - map.paths_.begin())});
+  }
+  if (next_row != table.rows) {
+    return make_error(ErrorCode::kUsage, "table {}: its extents hold {} of {} rows", table.name, next_row, table.rows);
+  }
+  return map;
+}
+
+RowMap::Place RowMap::place(RowId row) const {
+  const Piece* piece = pieces_.data();
+  if (pieces_.size() > 1) {
+    piece = &*std::upper_bound(pieces_.begin(), pieces_.end(), row,
+                               [](RowId wanted, const Piece& candidate) { return wanted < candidate.end_row; });
+  }
+  return {piece->file, piece->offset + (row - piece->first_row) * row_bytes_};
+}
+
+namespace {
+
+constexpr std::size_t kRadixRowsMin = 512;  // below, comparing is faster than counting
+constexpr int kDigitBits = 11;
+constexpr std::size_t kDigits = 1u << kDigitBits;
+
+/// One stable counting pass over bits [shift, shift + kDigitBits).
+void radix_pass(std::span<const Request> from, std::span<Request> to, int shift) {
+  std::array<std::uint32_t, kDigits> begin{};
+  for (const Request& request : from) ++begin[(request.key() >> shift) & (kDigits - 1)];
+  std::uint32_t sum = 0;
+  for (std::uint32_t& count : begin) sum += std::exchange(count, sum);
+  for (const Request& request : from) to[begin[(request.key() >> shift) & (kDigits - 1)]++] = request;
+}
+
+}  // namespace
+
+void BatchPlan::sort(std::uint64_t table_rows) {
+  if (requests_.size() < kRadixRowsMin) {
+    std::sort(requests_.begin(), requests_.end(), [](Request a, Request b) { return a.key() < b.key(); });
+    return;
+  }
+  scratch_.resize(requests_.size());
+  const auto row_bits = static_cast<int>(std::bit_width(table_rows - 1));
+  for (int shift = 0; shift < row_bits; shift += kDigitBits) {
+    radix_pass(requests_, scratch_, Request::kPositionBits + shift);
+    requests_.swap(scratch_);
+  }
+}
+
+void BatchPlan::make(std::span<const RowId> ids, const RowMap& map, std::uint64_t table_rows, std::uint64_t row_bytes,
+                     std::uint32_t block_bytes, std::uint32_t run_bytes_max) {
+  requests_.resize(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) requests_[i] = Request(ids[i], i);
+  sort(table_rows);
+
+  runs_.clear();
+  unique_rows_ = 0;
+  blocks_ = 0;
+  std::uint64_t block_mask = block_bytes - 1;
+  for (std::uint32_t i = 0; i < requests_.size(); ++i) {
+    if (i > 0 && requests_[i].row() == requests_[i - 1].row()) {
+      runs_.back().end_request = i + 1;
+      continue;
+    }
+    ++unique_rows_;
+    const RowMap::Place place = map.place(requests_[i].row());
+    const std::uint64_t begin = place.offset & ~block_mask;
+    const std::uint64_t end = (place.offset + row_bytes + block_mask) & ~block_mask;
+    Run* last = runs_.empty() ? nullptr : &runs_.back();
+    const bool touches = last != nullptr && last->file == place.file && begin >= last->offset &&
+                         begin <= last->offset + last->bytes;
+    const std::uint64_t covered = touches ? last->offset + last->bytes : begin;
+    blocks_ += (end - std::min(std::max(covered, begin), end)) / block_bytes;
+    if (touches && end - last->offset <= run_bytes_max) {
+      last->bytes = static_cast<std::uint32_t>(std::max(covered, end) - last->offset);
+      last->end_request = i + 1;
+    } else {
+      runs_.push_back({place.file, static_cast<std::uint32_t>(end - begin), begin, i, i + 1});
+    }
+  }
+}
+
+std::uint64_t BatchPlan::memory_bytes() const {
+  return (requests_.capacity() + scratch_.capacity()) * sizeof(Request) + runs_.capacity() * sizeof(Run);
+}
+
+}  // namespace rowtide

@@ -1,0 +1,117 @@
+// Reads that fail, come back short or out of order: the batch is exact or an error, and the next one works.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <numeric>
+
+#include "fault/faulty_source.h"
+#include "store/batch_plan.h"
+#include "store/disk_store.h"
+#include "support/random_table.h"
+
+namespace rowtide {
+namespace {
+
+class StoreFault : public testing::TestWithParam<bool> {
+ protected:
+  StoreFault() : table_(make_random_table(dir_, {.extent_rows = {20'000}}, 1)) {
+    for (RowId id = 0; id < table_.rows; id += 53) ids_.push_back(id * 7 % table_.rows);
+    out_.resize(ids_.size() * table_.row_bytes);
+  }
+
+  std::shared_ptr<Store> open(io::Spoil spoil) {
+    auto source = io::open_block_source(RowMap::make(table_)->paths(), {.allow_uring = GetParam()});
+    return *open_store(table_, std::make_unique<io::FaultySource>(*std::move(source), std::move(spoil)), {});
+  }
+
+  TempDir dir_;
+  Table table_;
+  std::vector<RowId> ids_;
+  std::vector<std::byte> out_;
+};
+INSTANTIATE_TEST_SUITE_P(, StoreFault, testing::Bool(), [](const auto& info) { return info.param ? "uring" : "pread"; });
+
+TEST_P(StoreFault, TheNthReadFailsForEveryN) {
+  std::uint64_t failing = 0;
+  auto store = open([&failing](std::uint64_t number, const io::ReadRequest&, std::int32_t result) {
+    return number == failing ? -EIO : result;
+  });
+  auto reader = *store->reader();
+  ASSERT_FALSE(reader->read(ids_, raw(out_)).ok());
+  const auto rows = reference_rows(table_, ids_);
+  std::uint64_t next = 1;  // reads are counted over all batches: fail the n-th of batch n
+  for (int batch = 0; batch < 200; ++batch) {
+    failing = UINT64_MAX;
+    ASSERT_TRUE(reader->read(ids_, raw(out_)).ok());
+    ASSERT_EQ(out_, rows);
+    const std::uint64_t per_batch = store->counters().reads / store->counters().batches;
+    std::uint64_t seen = 0;
+    failing = UINT64_MAX;
+    auto counting = open([&seen, n = next](std::uint64_t number, const io::ReadRequest&, std::int32_t result) {
+      ++seen;
+      return number == n ? -EIO : result;
+    });
+    auto victim = *counting->reader();
+    std::fill(out_.begin(), out_.end(), std::byte{0});
+    const auto read = victim->read(ids_, raw(out_));
+    if (next >= per_batch) {
+      ASSERT_TRUE(read.ok());
+      return;
+    }
+    ASSERT_FALSE(read.ok()) << next;
+    EXPECT_EQ(read.error().code, ErrorCode::kIo);
+    EXPECT_NE(read.error().message.find(table_.extents[0].path), std::string::npos);
+    EXPECT_NE(read.error().message.find("table.weight"), std::string::npos);
+    ASSERT_TRUE(victim->read(ids_, raw(out_)).ok());
+    ASSERT_EQ(out_, rows) << next;
+    ++next;
+  }
+}
+
+TEST_P(StoreFault, ShortAndInterruptedReadsAreAskedForAgain) {
+  auto store = open([](std::uint64_t number, const io::ReadRequest& request, std::int32_t result) {
+    if (number % 5 == 0) return -EINTR;
+    if (number % 7 == 0) return -EAGAIN;
+    if (number % 3 == 0 && request.bytes > 4096) return std::min(result, 4096);
+    return result;
+  });
+  auto reader = *store->reader();
+  std::vector<RowId> all(table_.rows);
+  std::iota(all.begin(), all.end(), 0);
+  out_.resize(all.size() * table_.row_bytes);
+  const auto read = reader->read(all, raw(out_));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(out_, reference_rows(table_, all));
+}
+
+TEST_P(StoreFault, ADeviceThatNeverDeliversIsGivenUp) {
+  auto store = open([](std::uint64_t, const io::ReadRequest&, std::int32_t) { return -EAGAIN; });
+  auto reader = *store->reader();
+  const auto read = reader->read(ids_, raw(out_));
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().code, ErrorCode::kIo);
+}
+
+// One read in 32 fails, batch after batch: what succeeds is exact.
+TEST_P(StoreFault, ExactOrFailedUnderManyErrors) {
+  auto store = open([](std::uint64_t number, const io::ReadRequest&, std::int32_t result) {
+    return number * 2654435761u % 1000 < 2 ? -EIO : result;
+  });
+  auto reader = *store->reader();
+  const auto rows = reference_rows(table_, ids_);
+  int good = 0, bad = 0;
+  for (int batch = 0; batch < 200; ++batch) {
+    std::fill(out_.begin(), out_.end(), std::byte{0});
+    if (reader->read(ids_, raw(out_)).ok()) {
+      ++good;
+      ASSERT_EQ(out_, rows);
+    } else {
+      ++bad;
+    }
+  }
+  EXPECT_GT(good, 0);
+  EXPECT_GT(bad, 0);
+}
+
+}  // namespace
+}  // namespace rowtide

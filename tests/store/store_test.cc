@@ -1,0 +1,223 @@
+// Every way of reading against the reference, on tables of every awkward shape.
+#include "rowtide/store.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <random>
+
+#include "store/batch_plan.h"
+#include "store/disk_store.h"
+#include "support/random_table.h"
+
+namespace rowtide {
+namespace {
+
+struct Way {
+  const char* name;
+  bool uring, direct;
+};
+constexpr Way kWays[] = {{"uring_direct", true, true}, {"pread_direct", false, true}, {"pread_buffered", false, false}};
+
+std::shared_ptr<Store> open_by(const Table& table, const Way& way, StoreOptions options = {}) {
+  auto source = io::open_block_source(RowMap::make(table)->paths(),
+                                      {.depth = options.queue_depth, .allow_uring = way.uring, .allow_direct = way.direct});
+  EXPECT_TRUE(source.ok()) << source.error().message;
+  auto store = open_store(table, *std::move(source), options);
+  EXPECT_TRUE(store.ok()) << store.error().message;
+  return *store;
+}
+
+void expect_rows(Reader& reader, const Table& table, const std::vector<RowId>& ids) {
+  std::vector<std::byte> got(ids.size() * table.row_bytes);
+  const auto read = reader.read(ids, raw(got));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  ASSERT_TRUE(got == reference_rows(table, ids)) << ids.size() << " rows";
+}
+
+class StoreWays : public testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(, StoreWays, testing::ValuesIn(kWays), [](const auto& info) { return info.param.name; });
+
+TEST_P(StoreWays, RowsEqualTheReference) {
+  const RandomTableShape shapes[] = {
+      {},
+      {RowFormat::kQ8_0, 32, {20000}, 7, 0},                     // ends with the file, mid-block
+      {RowFormat::kBf16, 160, {1000, 1, 777, 4096}, 4095, 513},  // several files, odd sizes
+      {RowFormat::kF32, 3000, {300}, 0, 1},                      // rows of three blocks
+      {RowFormat::kF32, 40000, {20}, 100, 0},                    // rows larger than a run
+      {RowFormat::kF32, 1, {3}, 0, 0},                           // a file smaller than a block
+  };
+  for (const RandomTableShape& shape : shapes) {
+    TempDir dir;
+    const Table table = make_random_table(dir, shape, 1);
+    auto store = open_by(table, GetParam());
+    auto reader = *store->reader();
+    std::mt19937_64 random(2);
+    std::vector<RowId> all(table.rows);
+    std::iota(all.begin(), all.end(), 0);
+    expect_rows(*reader, table, all);
+    expect_rows(*reader, table, {});
+    expect_rows(*reader, table, {0, table.rows - 1, 0});
+    for (int round = 0; round < 30; ++round) {
+      std::vector<RowId> ids(1 + random() % 3000);
+      const std::uint64_t among = 1 + random() % table.rows;  // few distinct rows to many
+      for (RowId& id : ids) id = random() % among;
+      expect_rows(*reader, table, ids);
+    }
+    std::shuffle(all.begin(), all.end(), random);
+    expect_rows(*reader, table, all);
+  }
+}
+
+TEST_P(StoreWays, CountsWhatItDid) {
+  TempDir dir;
+  const Table table = make_random_table(dir, {.extent_rows = {100'000}, .offset = 0}, 3);
+  auto store = open_by(table, GetParam());
+  auto reader = *store->reader();
+  expect_rows(*reader, table, {0, 1, 1, 99'999, 5'000});
+  const Counters counters = store->counters();
+  EXPECT_EQ(counters.batches, 1u);
+  EXPECT_EQ(counters.rows, 5u);
+  EXPECT_EQ(counters.unique_rows, 4u);
+  EXPECT_EQ(counters.reads, 3u);
+  EXPECT_EQ(counters.blocks, 3u);
+  EXPECT_GT(counters.bytes_read, 2u * 4096);
+  EXPECT_LE(counters.bytes_read, 3u * 4096);
+  EXPECT_GT(counters.wait_ns, 0u);
+  EXPECT_GT(counters.memory_bytes, 1u << 20);
+  reader.reset();
+  EXPECT_EQ(store->counters().memory_bytes, 0u);
+}
+
+TEST(Store, NamesItsMethod) {
+  TempDir dir;
+  const Table table = make_random_table(dir, {}, 4);
+  EXPECT_EQ(open_by(table, kWays[2])->method(), "16 pread threads, buffered I/O, 4096-byte blocks, depth 64");
+}
+
+TEST(Store, DecodesAsAsked) {
+  TempDir dir;
+  const Table table = make_random_table(dir, {.format = RowFormat::kQ8_0, .row_values = 64}, 5);
+  auto store = *Store::open(table);
+  auto reader = *store->reader();
+  const std::vector<RowId> ids = {7, 3, 7, 4999};
+  std::vector<float> as_f32(ids.size() * 64), want_f32(ids.size() * 64);
+  std::vector<std::uint16_t> as_bf16(ids.size() * 64), want_bf16(ids.size() * 64);
+  ASSERT_TRUE(reader->read(ids, f32(as_f32)).ok());
+  ASSERT_TRUE(reader->read(ids, bf16(as_bf16)).ok());
+  const auto rows = reference_rows(table, ids);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    decode_f32(table.row_format, rows.data() + i * table.row_bytes, 64, want_f32.data() + i * 64);
+    decode_bf16(table.row_format, rows.data() + i * table.row_bytes, 64, want_bf16.data() + i * 64);
+  }
+  EXPECT_EQ(std::memcmp(as_f32.data(), want_f32.data(), want_f32.size() * sizeof(float)), 0);
+  EXPECT_EQ(as_bf16, want_bf16);
+}
+
+TEST(Store, BeginLetsTheCallerComputeAndFinishCompletes) {
+  TempDir dir;
+  const Table table = make_random_table(dir, {}, 6);
+  auto store = *Store::open(table);
+  auto first = *store->reader();
+  auto second = *store->reader();
+  std::vector<RowId> ids(table.rows);
+  std::iota(ids.begin(), ids.end(), 0);
+  std::vector<std::byte> out(ids.size() * table.row_bytes);
+  ASSERT_TRUE(first->begin(ids, raw(out)).ok());
+  const auto again = first->begin(ids, raw(out));
+  ASSERT_FALSE(again.ok());
+  EXPECT_EQ(again.error().code, ErrorCode::kUsage);
+  expect_rows(*second, table, {1, 2, 3});  // a batch left open keeps no other reader waiting
+  ids.assign(ids.size(), 0);               // the ids are the caller's again
+  ASSERT_TRUE(first->finish().ok());
+  std::iota(ids.begin(), ids.end(), 0);
+  EXPECT_EQ(out, reference_rows(table, ids));
+  EXPECT_TRUE(first->finish().ok());
+}
+
+TEST(Store, AReaderMayGoAwayWithABatchInFlight) {
+  TempDir dir;
+  const Table table = make_random_table(dir, {}, 7);
+  for (const Way& way : kWays) {
+    auto store = open_by(table, way);
+    std::vector<RowId> ids(table.rows);
+    std::iota(ids.begin(), ids.end(), 0);
+    std::vector<std::byte> out(ids.size() * table.row_bytes);
+    {
+      auto reader = *store->reader();
+      ASSERT_TRUE(reader->begin(ids, raw(out)).ok());
+    }
+    auto reader = *store->reader();
+    expect_rows(*reader, table, ids);
+  }
+}
+
+TEST(Store, RefusesWhatMakesNoSense) {
+  TempDir dir;
+  const Table table = make_random_table(dir, {}, 8);
+  auto store = *Store::open(table);
+  auto reader = *store->reader();
+  std::vector<std::byte> out(2 * table.row_bytes);
+
+  const auto outside = reader->read(std::vector<RowId>{1, 5000}, raw(out));
+  ASSERT_FALSE(outside.ok());
+  EXPECT_EQ(outside.error().code, ErrorCode::kOutOfRange);
+  EXPECT_EQ(outside.error().message, "table table.weight: row 5000 is not within its 5000 rows");
+  EXPECT_FALSE(reader->read(std::vector<RowId>{1, static_cast<RowId>(-1)}, raw(out)).ok());
+
+  const auto short_output = reader->read(std::vector<RowId>{1}, raw(out));
+  ASSERT_FALSE(short_output.ok());
+  EXPECT_EQ(short_output.error().code, ErrorCode::kUsage);
+  expect_rows(*reader, table, {1, 2});
+
+  EXPECT_EQ(Store::open(table, {.queue_depth = 0}).error().code, ErrorCode::kUsage);
+  EXPECT_EQ(Store::open(table, {.queue_depth = 4096}).error().code, ErrorCode::kUsage);
+  Table gone = table;
+  gone.extents[0].path += "-gone";
+  EXPECT_EQ(Store::open(gone).error().code, ErrorCode::kNotFound);
+}
+
+TEST(Store, RefusesAFileThatIsTooShort) {
+  TempDir dir;
+  const Table table = make_random_table(dir, {.bytes_behind = 0}, 9);
+  std::filesystem::resize_file(table.extents[0].path, table.extents[0].offset + table.bytes() - 1);
+  const auto store = Store::open(table);
+  ASSERT_FALSE(store.ok());
+  EXPECT_EQ(store.error().code, ErrorCode::kMalformed);
+  EXPECT_NE(store.error().message.find(table.extents[0].path), std::string::npos);
+}
+
+TEST(Store, AFileCutShortWhileServingIsAnErrorAndNotARow) {
+  for (const Way& way : kWays) {
+    TempDir dir;
+    const Table table = make_random_table(dir, {}, 10);
+    auto store = open_by(table, way);
+    auto reader = *store->reader();
+    expect_rows(*reader, table, {0, 4999});
+    std::filesystem::resize_file(table.extents[0].path, table.extents[0].offset + table.bytes() / 2);
+    std::vector<std::byte> out(table.row_bytes);
+    const auto read = reader->read(std::vector<RowId>{4999}, raw(out));
+    ASSERT_FALSE(read.ok()) << way.name;
+    EXPECT_EQ(read.error().code, ErrorCode::kIo);
+    EXPECT_NE(read.error().message.find("row 4999"), std::string::npos) << read.error().message;
+    EXPECT_NE(read.error().message.find("cut short"), std::string::npos) << read.error().message;
+    expect_rows(*reader, table, {0, 1, 2});
+  }
+}
+
+TEST(Store, DepthOneStillServesEverything) {
+  TempDir dir;
+  const Table table = make_random_table(dir, {}, 11);
+  for (const Way& way : kWays) {
+    auto store = open_by(table, way, {.queue_depth = 1});
+    auto reader = *store->reader();
+    std::vector<RowId> ids;
+    for (RowId id = 0; id < table.rows; id += 97) ids.push_back(id);
+    expect_rows(*reader, table, ids);
+  }
+}
+
+}  // namespace
+}  // namespace rowtide
