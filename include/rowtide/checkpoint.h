@@ -18,9 +18,10 @@ struct CheckpointFile {
 
 class Checkpoint {
  public:
-  /// Opens a GGUF file (single, or any part of a split set).
-  /// Errors: kNotFound, kIo, kMalformed (the bytes), kUnsupported (format, architecture's table type),
-  /// kMismatch (stored addressing constants are not the derived ones). Memory stays below 64 MiB.
+  /// Opens a GGUF file (single, or any part of a split set whose other parts lie beside it).
+  /// Errors, each naming file, tensor or key, and value: kNotFound (also a missing part), kIo, kMalformed
+  /// (the bytes), kUnsupported (another format, a table of a row format that is not served),
+  /// kMismatch (stored addressing constants are not the derived ones). Memory stays below 16 MiB.
   static Result<Checkpoint> open(const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -36,6 +37,7 @@ class Checkpoint {
   std::uint64_t bytes_rest() const { return bytes_total() - bytes_table(); }
 
  private:
+  friend class CheckpointOpener;
   Checkpoint() = default;
   std::string path_, format_, family_, model_type_;
   std::vector<CheckpointFile> files_;

@@ -19,6 +19,7 @@ struct Extent {
   std::uint64_t offset = 0;  // bytes from the start of the file
   std::uint64_t first_row = 0;
   std::uint64_t rows = 0;
+  std::uint64_t header_bytes = 0;  // what stands before the tensor data of that file; 0: not known
 };
 
 struct Table {
@@ -35,11 +36,15 @@ struct Table {
 };
 
 /// What tells this table's content from another's of the same shape: 32 hex digits over shape, row
-/// format, addressing constants and at most 64 blocks of 4 KiB sampled from the rows. Reads those blocks.
+/// format, addressing, the headers of its files and at most 64 blocks of 4 KiB sampled from the rows
+/// (src/table/identity.h has it byte by byte). Reads those headers and blocks. Errors: as of opening and
+/// reading the files; kMalformed for a file that has become too short.
 Result<std::string> table_identity(const Table& table);
 
 /// A table at a known place in one file, for callers that bring their own row ids (an engine that has
 /// already parsed the checkpoint). Checks the arithmetic against the file's length, reads nothing.
+/// Errors: as of opening the file; kUsage for a row that `format` cannot hold or for no rows at all;
+/// kMalformed for rows outside the file.
 Result<Table> table_at(std::string name, std::string path, std::uint64_t offset, std::uint64_t rows,
                        std::uint64_t row_values, RowFormat format);
 

@@ -1,0 +1,31 @@
+#include "base/printable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rowtide {
+namespace {
+
+constexpr std::size_t kMaxBytes = 80;
+
+bool is_printable_byte(char byte) { return byte >= 0x20 && byte < 0x7f; }
+
+}  // namespace
+
+bool is_printable(std::string_view text) { return std::all_of(text.begin(), text.end(), is_printable_byte); }
+
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char byte : text.substr(0, kMaxBytes)) {
+    if (is_printable_byte(byte)) {
+      out += byte;
+    } else {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+    }
+  }
+  if (text.size() > kMaxBytes) out += "...";
+  return out;
+}
+
+}  // namespace rowtide

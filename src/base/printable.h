@@ -1,0 +1,15 @@
+// Names that come from files, made fit for an error message.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace rowtide {
+
+/// Whether `text` is printable ASCII throughout.
+bool is_printable(std::string_view text);
+
+/// `text` with every byte outside printable ASCII written as \xNN, cut after 80 bytes ("..." follows).
+std::string printable(std::string_view text);
+
+}  // namespace rowtide
