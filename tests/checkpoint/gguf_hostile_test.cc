@@ -1,0 +1,180 @@
+// Damage of every kind, without a crash; bounds on what is read and on memory.
+#include <gtest/gtest.h>
+#include <malloc.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <random>
+
+#include "checkpoint/sample.h"
+#include "support/temp_dir.h"
+
+namespace rowtide {
+namespace {
+
+using checkpoint::open_gguf;
+
+GgufWriter small_gguf() {
+  GgufWriter writer = sample_gguf();
+  writer.erase("s.long_array");
+  writer.erase("s.long_text");
+  return writer;
+}
+
+TEST(GgufHostile, CutAtAnyByteIsRefused) {
+  const std::string bytes = small_gguf().bytes();
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    auto gguf = open_bytes(bytes.substr(0, length));
+    ASSERT_FALSE(gguf.ok()) << length;
+    ASSERT_EQ(gguf.error().code, ErrorCode::kMalformed) << length << ": " << gguf.error().message;
+    ASSERT_NE(gguf.error().message.find(kSamplePath), std::string::npos) << gguf.error().message;
+    ASSERT_NE(gguf.error().message.find(std::to_string(length)), std::string::npos) << gguf.error().message;
+  }
+}
+
+/// What a parser that accepted the bytes promises: tensors inside the file.
+void expect_sound(const Result<checkpoint::Gguf>& gguf, std::uint64_t file_bytes) {
+  if (!gguf) {
+    EXPECT_NE(gguf.error().message.find(kSamplePath), std::string::npos) << gguf.error().message;
+    return;
+  }
+  for (const checkpoint::Tensor& tensor : gguf->tensors) {
+    ASSERT_GE(tensor.offset, gguf->files[0].header_bytes);
+    ASSERT_LE(tensor.offset, file_bytes);
+    ASSERT_LE(tensor.bytes, file_bytes - tensor.offset);
+  }
+}
+
+TEST(GgufHostile, AnyFlippedBitIsSurvived) {
+  const GgufWriter writer = small_gguf();
+  const std::string header = writer.header();
+  const std::string bytes = writer.bytes();
+  for (std::size_t at = 0; at < header.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string flipped = bytes;
+      flipped[at] = static_cast<char>(flipped[at] ^ (1 << bit));
+      expect_sound(open_bytes(flipped), flipped.size());
+    }
+    for (const char value : {'\x00', '\x7f', '\xff'}) {
+      std::string replaced = bytes;
+      replaced[at] = value;
+      expect_sound(open_bytes(replaced), replaced.size());
+    }
+  }
+}
+
+TEST(GgufHostile, RandomDamageIsSurvived) {
+  const std::string bytes = small_gguf().bytes();
+  const std::size_t header_bytes = small_gguf().header().size();
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 2000; ++round) {
+    std::string damaged = bytes;
+    for (int i = 0; i < 1 + round % 16; ++i) damaged[random() % header_bytes] = static_cast<char>(random());
+    expect_sound(open_bytes(damaged), damaged.size());
+  }
+}
+
+// Reading stops exactly where the data section begins (padding is not read either), and in few reads.
+TEST(GgufHostile, NoTensorDataIsTouched) {
+  GgufWriter writer = sample_gguf();
+  writer.set("tokenizer.ggml.merges", std::vector<std::string>(50000, "left right"));
+  for (int i = 0; i < 2000; ++i) writer.add_tensor("blk." + std::to_string(i) + ".weight", 0, {8}, 32);
+  MemoryDisk disk(kSamplePath, writer.bytes());
+  auto gguf = open_gguf(kSamplePath, disk.opener());
+  ASSERT_TRUE(gguf.ok()) << gguf.error().message;
+  EXPECT_LE(disk.read_end(kSamplePath), gguf->files[0].header_bytes);
+  EXPECT_GT(disk.read_end(kSamplePath), gguf->files[0].header_bytes - writer.alignment);
+  EXPECT_LE(disk.bytes_read(), gguf->files[0].header_bytes);
+  EXPECT_LE(disk.reads().size(), 60u);
+}
+
+TEST(GgufHostile, ArraysOfNumbersAreNotRead) {
+  GgufWriter writer = sample_gguf();
+  writer.set("s.long_array", std::vector<std::uint32_t>(1000000, 1));
+  MemoryDisk disk(kSamplePath, writer.bytes());
+  ASSERT_TRUE(open_gguf(kSamplePath, disk.opener()).ok());
+  EXPECT_LT(disk.bytes_read(), 200000u);
+}
+
+std::uint64_t status_kib(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(field + ":")) return std::stoull(line.substr(field.size() + 1));
+  }
+  return 0;
+}
+
+/// By how much opening `path` raises the peak memory of a process of its own, in KiB; nothing if it crashed.
+std::optional<std::uint64_t> peak_growth_kib(const std::string& path, bool is_accepted) {
+  int ends[2];
+  if (::pipe(ends) != 0) return {};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::malloc_trim(0);  // memory that the test itself has freed must not hide what the parser takes
+    std::ofstream("/proc/self/clear_refs") << 5;  // the peak starts anew
+    const std::uint64_t before = status_kib("VmRSS");
+    const bool as_expected = open_gguf(path, io::open_file).ok() == is_accepted;
+    const std::uint64_t growth = as_expected ? status_kib("VmHWM") - before : ~0ull;
+    const bool is_written = ::write(ends[1], &growth, sizeof(growth)) == sizeof(growth);
+    ::_exit(is_written ? 0 : 1);
+  }
+  ::close(ends[1]);
+  std::uint64_t growth = 0;
+  const bool is_read = ::read(ends[0], &growth, sizeof(growth)) == sizeof(growth);
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return is_read && status == 0 ? std::optional(growth) : std::nullopt;
+}
+
+class GgufMemory : public testing::Test {
+ protected:
+  void expect_small(const std::string& bytes, bool is_accepted) {
+    const std::string path = dir_.file("model.gguf");
+    std::ofstream(path, std::ios::binary) << bytes;
+    const auto growth = peak_growth_kib(path, is_accepted);
+    ASSERT_TRUE(growth.has_value());
+    EXPECT_LT(*growth, 16u * 1024);
+    RecordProperty("peak_growth_kib", std::to_string(*growth));
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(GgufMemory, TokenListOfFortyMebibytes) {
+  GgufWriter writer = sample_gguf();
+  constexpr std::uint64_t kTokens = 3 << 20;
+  std::string tokens = little_endian(9u) + little_endian(8u) + little_endian(kTokens);
+  for (std::uint64_t i = 0; i < kTokens; ++i) tokens += gguf_text("token");
+  ASSERT_GT(tokens.size(), 39u << 20);
+  writer.set_raw("tokenizer.ggml.tokens", std::move(tokens));
+  expect_small(writer.bytes(), true);
+}
+
+TEST_F(GgufMemory, HugeCountsInALargeFile) {
+  GgufWriter writer = sample_gguf();
+  writer.pair_count = 16384;
+  writer.tensor_count = 32768;
+  expect_small(writer.bytes() + std::string(8 << 20, '\0'), false);
+  writer.set_raw("s.u64", gguf_array<std::string>({}, 1000000));  // all of them empty, then a key of no bytes
+  expect_small(writer.bytes() + std::string(16 << 20, '\0'), false);
+  writer.set_raw("s.u64", little_endian(8u) + little_endian<std::uint64_t>(15 << 20));  // one long text
+  expect_small(writer.bytes() + std::string(16 << 20, '\0'), false);
+}
+
+TEST_F(GgufMemory, EveryLimitReached) {
+  GgufWriter writer;
+  writer.pairs.reserve(checkpoint::kMaxPairs);
+  const std::string value = gguf_value(std::string(190, 'v'));
+  for (std::uint64_t i = 0; i < checkpoint::kMaxPairs; ++i) {
+    writer.pairs.push_back({"a.key.with.some.length." + std::to_string(100000 + i), value});
+  }
+  for (std::uint64_t i = 0; i < checkpoint::kMaxTensors; ++i) {
+    writer.add_tensor(std::string(58, 't') + std::to_string(100000 + i), 24, {1}, 1);
+  }
+  expect_small(writer.bytes(), true);
+}
+
+}  // namespace
+}  // namespace rowtide
