@@ -65,11 +65,11 @@ enum {
   ROWTIDE_ERROR_RESOURCE = 8      /* memory, descriptors or another limit is exhausted */
 };
 
-ROWTIDE_API int32_t rowtide_error_code(const rowtide_error *error);
+ROWTIDE_API int32_t rowtide_error_code(const rowtide_error* error);
 /* One sentence that names file, tensor, row, offset or value. */
-ROWTIDE_API const char *rowtide_error_message(const rowtide_error *error);
+ROWTIDE_API const char* rowtide_error_message(const rowtide_error* error);
 /* NULL does nothing. */
-ROWTIDE_API void rowtide_error_free(rowtide_error *error);
+ROWTIDE_API void rowtide_error_free(rowtide_error* error);
 
 /* ---- Checkpoints ---- */
 
@@ -77,45 +77,45 @@ typedef struct rowtide_checkpoint rowtide_checkpoint;
 typedef struct rowtide_table rowtide_table;
 
 /* Opens a GGUF file, single or any part of a split set. */
-ROWTIDE_API rowtide_error *rowtide_checkpoint_open(const char *path, rowtide_checkpoint **checkpoint);
+ROWTIDE_API rowtide_error* rowtide_checkpoint_open(const char* path, rowtide_checkpoint** checkpoint);
 /* NULL does nothing. Stores opened from its tables live on. */
-ROWTIDE_API void rowtide_checkpoint_close(rowtide_checkpoint *checkpoint);
+ROWTIDE_API void rowtide_checkpoint_close(rowtide_checkpoint* checkpoint);
 /* How many tables it has; a model without any has 0, which is no error. */
-ROWTIDE_API uint64_t rowtide_checkpoint_table_count(const rowtide_checkpoint *checkpoint);
+ROWTIDE_API uint64_t rowtide_checkpoint_table_count(const rowtide_checkpoint* checkpoint);
 /* Table `index`, which belongs to the checkpoint and lives as long; NULL if there are not so many. */
-ROWTIDE_API const rowtide_table *rowtide_checkpoint_table(const rowtide_checkpoint *checkpoint, uint64_t index);
+ROWTIDE_API const rowtide_table* rowtide_checkpoint_table(const rowtide_checkpoint* checkpoint, uint64_t index);
 
 /* ---- Tables ---- */
 
 /* A table at a known place in one file, for callers that have parsed the checkpoint and bring their own
  * row ids: rows of `row_values` numbers in a row format of the names below, one after the other from byte
  * `offset` on. Close it; stores opened from it live on. */
-ROWTIDE_API rowtide_error *rowtide_table_at(const char *name, const char *path, uint64_t offset, uint64_t rows,
-                                            uint64_t row_values, const char *row_format, rowtide_table **table);
+ROWTIDE_API rowtide_error* rowtide_table_at(const char* name, const char* path, uint64_t offset, uint64_t rows,
+                                            uint64_t row_values, const char* row_format, rowtide_table** table);
 /* For tables of rowtide_table_at() only. NULL does nothing. */
-ROWTIDE_API void rowtide_table_close(rowtide_table *table);
+ROWTIDE_API void rowtide_table_close(rowtide_table* table);
 
-ROWTIDE_API const char *rowtide_table_name(const rowtide_table *table);       /* the tensor's name */
-ROWTIDE_API uint32_t rowtide_table_layer(const rowtide_table *table);         /* decoder layer, from 0 */
-ROWTIDE_API uint64_t rowtide_table_rows(const rowtide_table *table);
-ROWTIDE_API uint64_t rowtide_table_row_bytes(const rowtide_table *table);     /* encoded */
-ROWTIDE_API uint64_t rowtide_table_row_values(const rowtide_table *table);
+ROWTIDE_API const char* rowtide_table_name(const rowtide_table* table); /* the tensor's name */
+ROWTIDE_API uint32_t rowtide_table_layer(const rowtide_table* table);   /* decoder layer, from 0 */
+ROWTIDE_API uint64_t rowtide_table_rows(const rowtide_table* table);
+ROWTIDE_API uint64_t rowtide_table_row_bytes(const rowtide_table* table); /* encoded */
+ROWTIDE_API uint64_t rowtide_table_row_values(const rowtide_table* table);
 /* "f32", "f16", "bf16", "q8_0", "q4_0" or "iq4_nl". */
-ROWTIDE_API const char *rowtide_table_row_format(const rowtide_table *table);
+ROWTIDE_API const char* rowtide_table_row_format(const rowtide_table* table);
 
 /* ---- Addressing: from token ids to row ids. Tables of rowtide_table_at() have none. ---- */
 
 /* Rows that one token reads; 0 without addressing. */
-ROWTIDE_API uint64_t rowtide_table_rows_per_token(const rowtide_table *table);
+ROWTIDE_API uint64_t rowtide_table_rows_per_token(const rowtide_table* table);
 /* Length of a history: the last token ids of a sequence, oldest first; 0 without addressing. */
-ROWTIDE_API uint64_t rowtide_table_history_tokens(const rowtide_table *table);
+ROWTIDE_API uint64_t rowtide_table_history_tokens(const rowtide_table* table);
 /* Writes the history before the first token of a sequence: history_tokens ids. */
-ROWTIDE_API rowtide_error *rowtide_table_start(const rowtide_table *table, int64_t *history);
+ROWTIDE_API rowtide_error* rowtide_table_start(const rowtide_table* table, int64_t* history);
 /* Row ids of `token_count` tokens that follow `history`, token by token; then `history` is what to carry to
  * the next chunk. Any split of a sequence gives the same ids. `row_id_count` must be token_count times
  * rows_per_token. */
-ROWTIDE_API rowtide_error *rowtide_table_address(const rowtide_table *table, const int64_t *tokens,
-                                                 uint64_t token_count, int64_t *history, uint64_t *row_ids,
+ROWTIDE_API rowtide_error* rowtide_table_address(const rowtide_table* table, const int64_t* tokens,
+                                                 uint64_t token_count, int64_t* history, uint64_t* row_ids,
                                                  uint64_t row_id_count);
 
 /* ---- Stores ---- */
@@ -129,30 +129,30 @@ typedef struct rowtide_store_options {
 } rowtide_store_options;
 
 /* `options` may be NULL. Writes nothing and keeps no row in memory. */
-ROWTIDE_API rowtide_error *rowtide_store_open(const rowtide_table *table, const rowtide_store_options *options,
-                                              rowtide_store **store);
+ROWTIDE_API rowtide_error* rowtide_store_open(const rowtide_table* table, const rowtide_store_options* options,
+                                              rowtide_store** store);
 /* NULL does nothing. Readers that are still open keep what they need. */
-ROWTIDE_API void rowtide_store_close(rowtide_store *store);
+ROWTIDE_API void rowtide_store_close(rowtide_store* store);
 /* How blocks are read, for logs. */
-ROWTIDE_API const char *rowtide_store_method(const rowtide_store *store);
+ROWTIDE_API const char* rowtide_store_method(const rowtide_store* store);
 
 /* What a store has done since it was opened. Set `size` to sizeof(rowtide_counters) before the call;
  * afterwards it says how many bytes the library filled in. Fields are only ever added at the end. */
 typedef struct rowtide_counters {
   uint64_t size;
   uint64_t batches;
-  uint64_t rows;         /* asked for, duplicates included */
-  uint64_t unique_rows;  /* distinct within their batch */
-  uint64_t bundles;      /* n-grams; 0 where nothing is known of them */
-  uint64_t hits;         /* rows served from memory */
-  uint64_t blocks;       /* distinct blocks the batches needed */
-  uint64_t reads;        /* read requests issued */
+  uint64_t rows;        /* asked for, duplicates included */
+  uint64_t unique_rows; /* distinct within their batch */
+  uint64_t bundles;     /* n-grams; 0 where nothing is known of them */
+  uint64_t hits;        /* rows served from memory */
+  uint64_t blocks;      /* distinct blocks the batches needed */
+  uint64_t reads;       /* read requests issued */
   uint64_t bytes_read;
   uint64_t wait_ns;      /* time batches spent waiting for the device */
   uint64_t memory_bytes; /* held by the store and its readers now */
 } rowtide_counters;
 
-ROWTIDE_API rowtide_error *rowtide_store_counters(const rowtide_store *store, rowtide_counters *counters);
+ROWTIDE_API rowtide_error* rowtide_store_counters(const rowtide_store* store, rowtide_counters* counters);
 
 /* ---- Readers ---- */
 
@@ -164,20 +164,20 @@ enum {
   ROWTIDE_FORM_BF16 = 2 /* row_values bfloat16 numbers a row, rounded to nearest, ties to even */
 };
 
-ROWTIDE_API rowtide_error *rowtide_reader_open(rowtide_store *store, rowtide_reader **reader);
+ROWTIDE_API rowtide_error* rowtide_reader_open(rowtide_store* store, rowtide_reader** reader);
 /* NULL does nothing. A batch in flight is given up. */
-ROWTIDE_API void rowtide_reader_close(rowtide_reader *reader);
+ROWTIDE_API void rowtide_reader_close(rowtide_reader* reader);
 
 /* Starts a batch: row row_ids[i] goes to position i of `output`, which must be aligned for its form, have
  * exactly the size that the rows take (`output_bytes`), and stay valid until the batch is finished. The ids
  * are not needed after the call. One batch at a time. */
-ROWTIDE_API rowtide_error *rowtide_reader_begin(rowtide_reader *reader, const uint64_t *row_ids, uint64_t row_id_count,
-                                                int32_t form, void *output, uint64_t output_bytes);
+ROWTIDE_API rowtide_error* rowtide_reader_begin(rowtide_reader* reader, const uint64_t* row_ids, uint64_t row_id_count,
+                                                int32_t form, void* output, uint64_t output_bytes);
 /* Completes it. After an error the output is undefined and the reader is ready for the next batch. */
-ROWTIDE_API rowtide_error *rowtide_reader_finish(rowtide_reader *reader);
+ROWTIDE_API rowtide_error* rowtide_reader_finish(rowtide_reader* reader);
 /* Begins and finishes. */
-ROWTIDE_API rowtide_error *rowtide_reader_read(rowtide_reader *reader, const uint64_t *row_ids, uint64_t row_id_count,
-                                               int32_t form, void *output, uint64_t output_bytes);
+ROWTIDE_API rowtide_error* rowtide_reader_read(rowtide_reader* reader, const uint64_t* row_ids, uint64_t row_id_count,
+                                               int32_t form, void* output, uint64_t output_bytes);
 
 #ifdef __cplusplus
 }

@@ -19,10 +19,10 @@ struct QwenPleConfig {
   TokenId eos_token_id;                   // fills the history before a start, and cuts it wherever it occurs
   std::optional<TokenId> image_token_id;  // stands in for image positions
   std::uint64_t seed = 1234;
-  std::uint64_t base;                     // head sizes are consecutive primes from here on
-  std::uint32_t ngram_size;               // the highest order N: orders are 2..N
+  std::uint64_t base;        // head sizes are consecutive primes from here on
+  std::uint32_t ngram_size;  // the highest order N: orders are 2..N
   std::uint32_t heads_per_order;
-  std::uint32_t dense_index = 0;          // rank of this table's layer among the layers that have one
+  std::uint32_t dense_index = 0;  // rank of this table's layer among the layers that have one
 };
 
 /// What follows from a QwenPleConfig. Heads lie order by order, as in a token's rows.

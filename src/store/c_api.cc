@@ -131,8 +131,8 @@ Result<rowtide::Output> output_of(std::int32_t form, void* data, std::uint64_t b
 
 using Verb = Result<void> (rowtide::Reader::*)(std::span<const rowtide::RowId>, rowtide::Output);
 
-rowtide_error* start_batch(Verb verb, rowtide_reader* reader, const std::uint64_t* row_ids,
-                           std::uint64_t row_id_count, std::int32_t form, void* data, std::uint64_t bytes) {
+rowtide_error* start_batch(Verb verb, rowtide_reader* reader, const std::uint64_t* row_ids, std::uint64_t row_id_count,
+                           std::int32_t form, void* data, std::uint64_t bytes) {
   return guarded([&]() -> Result<void> {
     auto given = present({{reader, "reader"}, array(row_ids, row_id_count, "row_ids"), array(data, bytes, "output")});
     if (!given) return given;
@@ -180,9 +180,7 @@ rowtide_error* rowtide_checkpoint_open(const char* path, rowtide_checkpoint** ch
 
 void rowtide_checkpoint_close(rowtide_checkpoint* checkpoint) { delete checkpoint; }
 
-std::uint64_t rowtide_checkpoint_table_count(const rowtide_checkpoint* checkpoint) {
-  return checkpoint->tables.size();
-}
+std::uint64_t rowtide_checkpoint_table_count(const rowtide_checkpoint* checkpoint) { return checkpoint->tables.size(); }
 
 const rowtide_table* rowtide_checkpoint_table(const rowtide_checkpoint* checkpoint, std::uint64_t index) {
   return index < checkpoint->tables.size() ? &checkpoint->tables[index] : nullptr;
@@ -233,9 +231,8 @@ rowtide_error* rowtide_table_start(const rowtide_table* table, std::int64_t* his
   });
 }
 
-rowtide_error* rowtide_table_address(const rowtide_table* table, const std::int64_t* tokens,
-                                     std::uint64_t token_count, std::int64_t* history, std::uint64_t* row_ids,
-                                     std::uint64_t row_id_count) {
+rowtide_error* rowtide_table_address(const rowtide_table* table, const std::int64_t* tokens, std::uint64_t token_count,
+                                     std::int64_t* history, std::uint64_t* row_ids, std::uint64_t row_id_count) {
   return guarded([&]() -> Result<void> {
     auto given = present({{table, "table"},
                           array(tokens, token_count, "tokens"),

@@ -32,7 +32,7 @@ TEST(Primes, AreNotFooledByPseudoprimes) {
 TEST(Primes, AreKnownUpToTheEndOf64Bits) {
   EXPECT_TRUE(is_prime((1ULL << 61) - 1));
   EXPECT_TRUE(is_prime(18446744073709551557U));
-  EXPECT_FALSE(is_prime(UINT64_MAX));                    // 3 * 5 * 17 * 257 * 641 * 65537 * 6700417
+  EXPECT_FALSE(is_prime(UINT64_MAX));                     // 3 * 5 * 17 * 257 * 641 * 65537 * 6700417
   EXPECT_FALSE(is_prime(4294967291ULL * 4294967291ULL));  // the square of the largest 32-bit prime
   EXPECT_FALSE(is_prime(4294967291ULL * 4294967279ULL));
 }

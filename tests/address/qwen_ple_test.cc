@@ -167,7 +167,11 @@ TEST(QwenPle, DescribesItself) {
 }
 
 QwenPleConfig small_config() {
-  return {.vocab_size = 512, .eos_token_id = 5, .image_token_id = std::nullopt, .base = 2048, .ngram_size = 3,
+  return {.vocab_size = 512,
+          .eos_token_id = 5,
+          .image_token_id = std::nullopt,
+          .base = 2048,
+          .ngram_size = 3,
           .heads_per_order = 8};
 }
 

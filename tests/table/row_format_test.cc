@@ -70,8 +70,7 @@ TEST(RowFormat, DecodesTheGoldenRows) {
     for (std::size_t i = 0; i < values; ++i) expect_same_f32(actual[i], expected[i], i);
     ++rows_checked[std::string(row_format_name(*format))];
   }
-  const std::map<std::string, int> all = {{"f32", 4},  {"f16", 4},  {"bf16", 4},
-                                          {"q8_0", 4}, {"q4_0", 4}, {"iq4_nl", 4}};
+  const std::map<std::string, int> all = {{"f32", 4}, {"f16", 4}, {"bf16", 4}, {"q8_0", 4}, {"q4_0", 4}, {"iq4_nl", 4}};
   EXPECT_EQ(rows_checked, all);
 }
 
