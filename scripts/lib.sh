@@ -1,5 +1,6 @@
 # Read by the set-up scripts: where things are kept, how they speak, and Python environments.
 set -euo pipefail
+shopt -s inherit_errexit
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=$(realpath --canonicalize-missing "${ROWTIDE_CACHE_DIR:-$root/.cache}")

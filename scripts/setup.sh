@@ -35,7 +35,9 @@ debian() {
     as_root=(sudo)
   fi
   say "Debian packages: ${missing[*]}"
+  say "the package lists"
   apt update
+  say "the packages and what they need"
   apt install --yes --no-install-recommends "${missing[@]}"
 }
 
