@@ -11,18 +11,20 @@
 namespace rowtide::ggml {
 
 /// The registration to hand to ggml_backend_register() before a model is loaded. One ACCEL device, which
-/// claims GET_ROWS on n-gram tables and leaves everything else alone.
+/// claims GET_ROWS on n-gram tables and leaves everything else alone. nullptr, with a line of level error, when an
+/// environment variable of the plug-in holds a value that cannot be used.
 ggml_backend_reg_t registration();
 
-/// One table that the plug-in serves, or has served, in this process.
+/// One table that the plug-in serves in this process.
 struct ServedTable {
   std::string name;    // of the tensor
-  std::string source;  // path of the file, or "memory" for tables that lie in no file
-  std::string method;  // Store::method(); for tables in memory "gather in memory"
-  Counters counters;   // since the first gather
+  std::string source;  // path of the file, or "memory" for a table that is gathered from memory
+  std::string method;  // Store::method(), or "gather in memory"
+  Counters counters;   // since its first gather
 };
 
-/// What the plug-in has served in this process so far; empty before the first gather. Any thread.
+/// What the plug-in serves in this process now: a table is there from its first gather until the last
+/// context that uses it is freed. Any thread.
 std::vector<ServedTable> served_tables();
 
 }  // namespace rowtide::ggml

@@ -20,6 +20,14 @@ LogState& state() {
 
 }  // namespace
 
+std::optional<LogLevel> log_level_named(std::string_view name) {
+  if (name == "error") return LogLevel::kError;
+  if (name == "warn") return LogLevel::kWarn;
+  if (name == "info") return LogLevel::kInfo;
+  if (name == "debug") return LogLevel::kDebug;
+  return std::nullopt;
+}
+
 void set_log_sink(LogSink sink) {
   std::lock_guard lock(state().mutex);
   state().sink = std::move(sink);

@@ -9,8 +9,6 @@
 
 namespace rowtide {
 
-void log_line(LogLevel level, std::string_view line);
-
 /// As log_line, but a line that was logged before is dropped.
 void log_line_once(LogLevel level, std::string_view line);
 

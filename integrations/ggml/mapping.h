@@ -1,0 +1,20 @@
+// From an address in a file mapping of this process to the place in the file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "rowtide/result.h"
+
+namespace rowtide::ggml {
+
+struct FilePlace {
+  std::string path;
+  std::uint64_t offset = 0;
+};
+
+/// Where [data, data + bytes) lies on disk, if it is one stretch of one file, mapped read-only, and the file is still
+/// the one its path leads to. kNotFound otherwise, saying why: the bytes are then to be had from memory only.
+Result<FilePlace> find_file_place(const void* data, std::uint64_t bytes);
+
+}  // namespace rowtide::ggml

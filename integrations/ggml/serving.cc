@@ -1,0 +1,158 @@
+#include "ggml/serving.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "ggml/mapping.h"
+#include "rowtide/log.h"
+
+namespace rowtide::ggml {
+namespace {
+
+// Versions whose llama.cpp the tests run against; another is served too, and named in the log line.
+constexpr std::array<std::string_view, 2> kTestedGgmlVersions = {"0.25.1", "0.26.0"};
+
+/// What makes two tensors the same table.
+struct Key {
+  std::string name, source;
+  std::uint64_t place = 0;  // offset in the file, or address in memory
+  std::uint64_t rows = 0, row_values = 0;
+  ggml_type type{};
+  bool operator==(const Key&) const = default;
+};
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::pair<Key, std::weak_ptr<Serving>>> servings;
+  int sign = -1;
+
+  void drop_expired() {
+    std::erase_if(servings, [](const auto& entry) { return entry.second.expired(); });
+  }
+};
+
+Registry& registry() {
+  static Registry instance;
+  return instance;
+}
+
+/// Writes the sign anew. The lock is held.
+void refresh_sign(Registry& state) {
+  if (state.sign < 0) return;
+  nlohmann::json tables = nlohmann::json::array();
+  for (const auto& [key, weak] : state.servings) {
+    if (const auto serving = weak.lock()) {
+      tables.push_back({{"name", serving->name}, {"source", serving->source}, {"method", serving->method}});
+    }
+  }
+  const nlohmann::json document = {
+      {"plugin", "rowtide"}, {"version", ROWTIDE_VERSION}, {"ggml_version", ggml_version()}, {"tables", tables}};
+  const std::string text = document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const ssize_t written = ::pwrite(state.sign, text.data(), text.size(), 0);
+  if (written != static_cast<ssize_t>(text.size()) || ::ftruncate(state.sign, written) != 0) {
+    log_line(LogLevel::kWarn, "the sign for launchers could not be written");
+  }
+}
+
+void log_serving(const Serving& serving, const ggml_tensor& tensor) {
+  const bool tested = std::find(kTestedGgmlVersions.begin(), kTestedGgmlVersions.end(), ggml_version()) != kTestedGgmlVersions.end();
+  log_line(LogLevel::kInfo,
+           fmt::format("serving {} ({} rows of {} values, {}, {:.2f} GiB) from {}: {}; ggml {}{}", serving.name,
+                       tensor.ne[1], tensor.ne[0], row_format_name(*row_format_of(tensor.type)),
+                       static_cast<double>(tensor.ne[1]) * static_cast<double>(tensor.nb[1]) / (1024.0 * 1024 * 1024),
+                       serving.source, serving.method, ggml_version(), tested ? "" : " (untested version)"));
+}
+
+/// Fills in where the rows come from.
+Result<void> choose_source(Serving& serving, const ggml_tensor& tensor, const Result<FilePlace>& place) {
+  if (!place) {
+    serving.source = "memory";
+    serving.method = fmt::format("gather in memory ({})", place.error().message);
+    return {};
+  }
+  serving.source = place->path;
+  auto table = table_at(tensor.name, place->path, place->offset, static_cast<std::uint64_t>(tensor.ne[1]),
+                        static_cast<std::uint64_t>(tensor.ne[0]), *row_format_of(tensor.type));
+  if (!table) return table.error();
+  auto store = Store::open(*std::move(table));
+  if (!store) return store.error();
+  serving.store = *std::move(store);
+  serving.method = serving.store->method();
+  return {};
+}
+
+}  // namespace
+
+ServedTable Serving::snapshot() const {
+  ServedTable served{name, source, method, {}};
+  if (store) {
+    served.counters = store->counters();
+  } else {
+    served.counters.rows = served.counters.hits = memory_rows;
+    served.counters.batches = memory_batches;
+  }
+  return served;
+}
+
+std::optional<RowFormat> row_format_of(ggml_type type) {
+  switch (type) {
+    case GGML_TYPE_F32: return RowFormat::kF32;
+    case GGML_TYPE_F16: return RowFormat::kF16;
+    case GGML_TYPE_BF16: return RowFormat::kBf16;
+    case GGML_TYPE_Q8_0: return RowFormat::kQ8_0;
+    case GGML_TYPE_Q4_0: return RowFormat::kQ4_0;
+    case GGML_TYPE_IQ4_NL: return RowFormat::kIq4Nl;
+    default: return std::nullopt;
+  }
+}
+
+Result<std::shared_ptr<Serving>> serving_of(const ggml_tensor& tensor) {
+  const std::uint64_t bytes = static_cast<std::uint64_t>(tensor.ne[1]) * tensor.nb[1];
+  const auto place = find_file_place(tensor.data, bytes);
+  const Key key{tensor.name, place ? place->path : "memory",
+                place ? place->offset : reinterpret_cast<std::uintptr_t>(tensor.data),
+                static_cast<std::uint64_t>(tensor.ne[1]), static_cast<std::uint64_t>(tensor.ne[0]), tensor.type};
+
+  std::lock_guard lock(registry().mutex);
+  registry().drop_expired();
+  for (const auto& [known, weak] : registry().servings) {
+    if (known != key) continue;
+    if (auto serving = weak.lock()) return serving;
+  }
+  auto serving = std::make_shared<Serving>();
+  serving->name = tensor.name;
+  if (auto chosen = choose_source(*serving, tensor, place); !chosen) return chosen.error();
+  registry().servings.emplace_back(key, serving);
+  log_serving(*serving, tensor);
+  refresh_sign(registry());
+  return serving;
+}
+
+std::vector<ServedTable> served_tables() {
+  std::lock_guard lock(registry().mutex);
+  std::vector<ServedTable> tables;
+  for (const auto& [key, weak] : registry().servings) {
+    if (const auto serving = weak.lock()) tables.push_back(serving->snapshot());
+  }
+  return tables;
+}
+
+void put_up_sign() {
+  std::lock_guard lock(registry().mutex);
+  if (registry().sign >= 0) return;
+  registry().sign = ::memfd_create("rowtide-status", MFD_CLOEXEC);
+  if (registry().sign < 0) log_line(LogLevel::kWarn, "no sign for launchers: the kernel refuses a memory file");
+  refresh_sign(registry());
+}
+
+}  // namespace rowtide::ggml

@@ -1,0 +1,22 @@
+// What the environment tells the plug-in.
+#pragma once
+
+#include <string>
+
+#include "rowtide/log.h"
+#include "rowtide/result.h"
+
+namespace rowtide::ggml {
+
+struct Settings {
+  std::string table_pattern;  // ROWTIDE_TABLES: glob over tensor names; empty: the known n-gram tables
+  LogLevel log_level = LogLevel::kInfo;  // ROWTIDE_LOG
+};
+
+/// Reads the environment. A value that cannot be used is an error, never a silent default.
+Result<Settings> read_settings();
+
+/// Whether a tensor called `name` with rows of `row_values` numbers is an n-gram table to serve.
+bool is_table(const Settings& settings, const char* name, long row_values);
+
+}  // namespace rowtide::ggml
