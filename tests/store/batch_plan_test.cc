@@ -77,7 +77,7 @@ TEST(BatchPlan, HoldsForRandomBatches) {
       for (std::uint64_t b = offset / kBlock; b <= (offset + table.row_bytes - 1) / kBlock; ++b) blocks.insert(b);
     }
     std::uint64_t read_blocks = 0;
-    for (const Run& run : plan.runs()) {
+    for (const rowtide::Run& run : plan.runs()) {
       read_blocks += run.bytes / kBlock;
       EXPECT_EQ(run.offset % kBlock, 0u);
       EXPECT_LE(run.bytes, kRunMax);

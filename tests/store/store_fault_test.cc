@@ -29,42 +29,31 @@ class StoreFault : public testing::TestWithParam<bool> {
   std::vector<RowId> ids_;
   std::vector<std::byte> out_;
 };
-INSTANTIATE_TEST_SUITE_P(, StoreFault, testing::Bool(), [](const auto& info) { return info.param ? "uring" : "pread"; });
+INSTANTIATE_TEST_SUITE_P(, StoreFault, testing::Bool(), [](const auto& way) { return way.param ? "uring" : "pread"; });
 
 TEST_P(StoreFault, TheNthReadFailsForEveryN) {
-  std::uint64_t failing = 0;
-  auto store = open([&failing](std::uint64_t number, const io::ReadRequest&, std::int32_t result) {
-    return number == failing ? -EIO : result;
-  });
-  auto reader = *store->reader();
-  ASSERT_FALSE(reader->read(ids_, raw(out_)).ok());
   const auto rows = reference_rows(table_, ids_);
-  std::uint64_t next = 1;  // reads are counted over all batches: fail the n-th of batch n
-  for (int batch = 0; batch < 200; ++batch) {
-    failing = UINT64_MAX;
-    ASSERT_TRUE(reader->read(ids_, raw(out_)).ok());
-    ASSERT_EQ(out_, rows);
-    const std::uint64_t per_batch = store->counters().reads / store->counters().batches;
-    std::uint64_t seen = 0;
-    failing = UINT64_MAX;
-    auto counting = open([&seen, n = next](std::uint64_t number, const io::ReadRequest&, std::int32_t result) {
-      ++seen;
+  for (std::uint64_t n = 0;; ++n) {
+    std::uint64_t reads = 0;
+    auto store = open([&reads, n](std::uint64_t number, const io::ReadRequest&, std::int32_t result) {
+      ++reads;
       return number == n ? -EIO : result;
     });
-    auto victim = *counting->reader();
+    auto reader = *store->reader();
     std::fill(out_.begin(), out_.end(), std::byte{0});
-    const auto read = victim->read(ids_, raw(out_));
-    if (next >= per_batch) {
+    const auto read = reader->read(ids_, raw(out_));
+    if (reads <= n) {  // the batch needs no more than n reads
       ASSERT_TRUE(read.ok());
+      ASSERT_EQ(out_, rows);
+      ASSERT_GT(n, 50u);
       return;
     }
-    ASSERT_FALSE(read.ok()) << next;
+    ASSERT_FALSE(read.ok()) << n;
     EXPECT_EQ(read.error().code, ErrorCode::kIo);
     EXPECT_NE(read.error().message.find(table_.extents[0].path), std::string::npos);
     EXPECT_NE(read.error().message.find("table.weight"), std::string::npos);
-    ASSERT_TRUE(victim->read(ids_, raw(out_)).ok());
-    ASSERT_EQ(out_, rows) << next;
-    ++next;
+    ASSERT_TRUE(reader->read(ids_, raw(out_)).ok()) << n;
+    ASSERT_EQ(out_, rows) << n;
   }
 }
 
