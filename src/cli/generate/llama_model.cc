@@ -1,0 +1,152 @@
+#include "cli/generate/llama_model.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <ggml-backend.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+
+#include "cli/failure.h"
+#include "cli/log_sink.h"
+#include "cli/progress.h"
+#include "ggml/plugin.h"
+
+namespace rowtide::cli {
+namespace {
+
+/// What llama.cpp said at level error, for the sentence that reports a failure.
+std::string& llama_errors() {
+  static std::string lines;
+  return lines;
+}
+
+void log_llama(ggml_log_level level, const char* text, void* print_all) {
+  constexpr std::size_t kMost = 4096;
+  if (level == GGML_LOG_LEVEL_ERROR && llama_errors().size() < kMost) llama_errors() += text;
+  if (print_all != nullptr) std::fputs(text, stderr);
+}
+
+Failure llama_failure(ExitCode exit_code, std::string_view what) {
+  std::string words = llama_errors();
+  while (!words.empty() && words.back() == '\n') words.pop_back();
+  return {exit_code, "llama", fmt::format("{}{}{}", what, words.empty() ? "" : ": ", words)};
+}
+
+/// The folder of the ggml library in use; its back ends lie beside it.
+std::string library_folder() {
+  Dl_info info{};
+  void* function = dlsym(RTLD_DEFAULT, "ggml_backend_register");
+  if (function == nullptr || dladdr(function, &info) == 0) return ".";
+  return std::filesystem::path(info.dli_fname).parent_path().string();
+}
+
+void register_plugin() {
+  ggml_backend_reg_t registration = ggml::registration();
+  if (registration == nullptr) throw usage_failure("{}", last_error_line());
+  ggml_backend_register(registration);
+}
+
+}  // namespace
+
+void start_llama(bool with_store) {
+  llama_log_set(log_llama, debug_log_wanted() ? stderr : nullptr);
+  // The plug-in is part of this program: one loaded from a file would serve beside it, or in spite of --no-store.
+  unsetenv("GGML_BACKEND_PATH");
+  if (with_store) register_plugin();
+  std::string folder = library_folder();
+  ggml_backend_load_all_from_path(folder.c_str());
+  llama_backend_init();
+  if (ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU) == nullptr) {
+    throw llama_failure(kExitFailed, fmt::format("{}: llama.cpp finds no CPU back end (libggml-cpu-*.so) there; run "
+                                                 "`make build` again",
+                                                 folder));
+  }
+}
+
+LlamaModel::LlamaModel(const std::string& path) {
+  Progress progress("loading");
+  ggml_backend_dev_t no_devices[] = {nullptr};
+  llama_model_params params = llama_model_default_params();
+  params.devices = no_devices;  // the CPU alone
+  params.n_gpu_layers = 0;
+  params.load_mode = LLAMA_LOAD_MODE_MMAP;
+  params.lazy_mode = LLAMA_LAZY_MODE_ON;  // the table stays in the file, however small it is
+  params.progress_callback = [](float share, void* bar) {
+    static_cast<Progress*>(bar)->update(static_cast<double>(share));
+    return true;
+  };
+  params.progress_callback_user_data = &progress;
+  model_.reset(llama_model_load_from_file(path.c_str(), params));
+  if (!model_) throw llama_failure(kExitRefused, fmt::format("{}: llama.cpp cannot load the model", path));
+  vocab_ = llama_model_get_vocab(model_.get());
+}
+
+std::vector<llama_token> LlamaModel::tokenize(const std::string& text) const {
+  constexpr bool kAddSpecial = true, kParseSpecial = true;
+  auto length = static_cast<std::int32_t>(text.size());  // read_text() and the kernel's argument limit keep it small
+  std::int32_t needed = -llama_tokenize(vocab_, text.data(), length, nullptr, 0, kAddSpecial, kParseSpecial);
+  std::vector<llama_token> tokens(static_cast<std::size_t>(std::max(needed, 0)));
+  llama_tokenize(vocab_, text.data(), length, tokens.data(), needed, kAddSpecial, kParseSpecial);
+  return tokens;
+}
+
+std::string LlamaModel::piece(llama_token token) const {
+  constexpr std::int32_t kKeepLeadingSpaces = 0;
+  constexpr bool kShowControlTokens = false;
+  std::string text(16, '\0');
+  auto into = [&] {
+    return llama_token_to_piece(vocab_, token, text.data(), static_cast<std::int32_t>(text.size()), kKeepLeadingSpaces,
+                                kShowControlTokens);
+  };
+  std::int32_t bytes = into();
+  if (bytes < 0) {
+    text.resize(static_cast<std::size_t>(-bytes));
+    bytes = into();
+  }
+  text.resize(static_cast<std::size_t>(std::max(bytes, 0)));
+  return text;
+}
+
+LlamaContext::LlamaContext(const LlamaModel& model, const Size& size) : vocabulary_(model.vocabulary()) {
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = size.tokens;
+  params.n_batch = size.ubatch;
+  params.n_ubatch = size.ubatch;
+  params.n_threads = size.threads;
+  params.n_threads_batch = size.threads;
+  context_.reset(llama_init_from_model(model.get(), params));
+  if (!context_) {
+    throw llama_failure(kExitFailed, fmt::format("llama.cpp cannot make a context of {} tokens", size.tokens));
+  }
+}
+
+void LlamaContext::append(std::span<const llama_token> tokens) {
+  std::vector<llama_token> batch(tokens.begin(), tokens.end());  // the C API takes no const
+  int status = llama_decode(context_.get(), llama_batch_get_one(batch.data(), static_cast<std::int32_t>(batch.size())));
+  if (status != 0) {
+    std::string where = fmt::format("computing tokens {} to {} failed", position_, position_ + batch.size() - 1);
+    std::string read_error = last_error_line();
+    if (!read_error.empty()) throw Failure(kExitFailed, "io", fmt::format("{}: {}", where, read_error));
+    throw llama_failure(kExitFailed, fmt::format("{} (llama_decode gives {})", where, status));
+  }
+  position_ += batch.size();
+}
+
+std::span<const float> LlamaContext::logits() const {
+  const float* values = llama_get_logits_ith(context_.get(), -1);
+  std::span<const float> logits(values, vocabulary_);
+  for (std::size_t token = 0; token < logits.size(); ++token) {
+    if (!std::isnan(logits[token])) continue;
+    throw Failure(
+        kExitFailed, "nan",
+        fmt::format("after token {} the model's logit of token {} is not a number: the computation went wrong, "
+                    "so its text would mean nothing",
+                    position_ - 1, token));
+  }
+  return logits;
+}
+
+}  // namespace rowtide::cli

@@ -1,0 +1,29 @@
+// What `generate` says when it is done.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "cli/generate/generation.h"
+#include "cli/json_output.h"
+#include "ggml/plugin.h"
+#include "rowtide/store.h"
+
+namespace rowtide::cli {
+
+struct GenerateReport {
+  Generation generation;
+  std::optional<Counters> store;                      // without it: nothing
+  std::uint64_t table_bytes = 0;                      // of the model's tables, on disk
+  std::optional<std::uint64_t> table_resident_bytes;  // of those, in this process; nothing where it cannot be told
+};
+
+Counters sum_of_counters(const std::vector<ggml::ServedTable>& tables);
+
+Json to_json(const GenerateReport& report);
+
+/// The short table for people, on standard error.
+void print(const GenerateReport& report);
+
+}  // namespace rowtide::cli

@@ -1,0 +1,102 @@
+#include "cli/generate/table_residency.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace rowtide::cli {
+namespace {
+
+/// A run of this process's addresses that shows a file from `offset` on.
+struct Mapping {
+  std::uint64_t start, end, offset;
+  std::string path;
+};
+
+/// Lines of /proc/self/maps: "start-end mode offset device inode   path".
+std::vector<Mapping> file_mappings() {
+  std::vector<Mapping> mappings;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream fields(line);
+    Mapping mapping;
+    char dash = 0;
+    std::string mode, device, inode;
+    fields >> std::hex >> mapping.start >> dash >> mapping.end >> mode >> mapping.offset >> device >> inode >> std::ws;
+    if (std::getline(fields, mapping.path) && mapping.path.starts_with('/')) mappings.push_back(std::move(mapping));
+  }
+  return mappings;
+}
+
+class PageMap {
+ public:
+  PageMap() : descriptor_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
+  ~PageMap() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  PageMap(const PageMap&) = delete;
+  PageMap& operator=(const PageMap&) = delete;
+
+  /// How many of `pages` pages from `first` on are present; nothing if the kernel does not say.
+  std::optional<std::uint64_t> present(std::uint64_t first, std::uint64_t pages) const {
+    constexpr std::uint64_t kPresent = std::uint64_t{1} << 63;
+    std::vector<std::uint64_t> entries(std::min<std::uint64_t>(pages, 65536));
+    std::uint64_t count = 0;
+    while (pages > 0) {
+      std::size_t wanted = std::min<std::uint64_t>(pages, entries.size()) * sizeof(entries[0]);
+      ssize_t got = pread(descriptor_, entries.data(), wanted, static_cast<off_t>(first * sizeof(entries[0])));
+      if (got < static_cast<ssize_t>(sizeof(entries[0]))) return std::nullopt;
+      auto read = static_cast<std::uint64_t>(got) / sizeof(entries[0]);
+      count += std::count_if(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(read),
+                             [](std::uint64_t entry) { return (entry & kPresent) != 0; });
+      first += read;
+      pages -= read;
+    }
+    return count;
+  }
+
+ private:
+  int descriptor_;
+};
+
+/// The addresses at which `mapping` shows whole pages of the extent; empty (start >= end) if it shows none.
+std::pair<std::uint64_t, std::uint64_t> overlap(const Mapping& mapping, const Extent& extent, std::uint64_t row_bytes,
+                                                std::uint64_t page) {
+  std::uint64_t first = (extent.offset + page - 1) / page * page;
+  std::uint64_t last = (extent.offset + extent.rows * row_bytes) / page * page;
+  first = std::max(first, mapping.offset);
+  last = std::min(last, mapping.offset + (mapping.end - mapping.start));
+  return {mapping.start + first - mapping.offset, mapping.start + last - mapping.offset};
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> resident_table_bytes(const Table& table) {
+  auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  PageMap page_map;
+  std::vector<Mapping> mappings = file_mappings();
+  std::uint64_t bytes = 0;
+  bool mapped = false;
+  for (const Extent& extent : table.extents) {
+    std::error_code ignored;
+    std::string path = std::filesystem::canonical(extent.path, ignored).string();
+    for (const Mapping& mapping : mappings) {
+      if (mapping.path != path) continue;
+      auto [start, end] = overlap(mapping, extent, table.row_bytes, page);
+      if (start >= end) continue;
+      auto pages = page_map.present(start / page, (end - start) / page);
+      if (!pages) return std::nullopt;
+      bytes += *pages * page;
+      mapped = true;
+    }
+  }
+  return mapped ? std::optional(bytes) : std::nullopt;
+}
+
+}  // namespace rowtide::cli

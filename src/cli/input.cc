@@ -1,0 +1,62 @@
+#include "cli/input.h"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+
+#include "base/error.h"
+#include "cli/failure.h"
+
+namespace rowtide::cli {
+namespace {
+
+constexpr std::size_t kLongestText = std::size_t{64} << 20;
+
+std::int64_t parse_id(std::string_view option, std::string_view piece) {
+  std::int64_t id = 0;
+  auto [end, error] = std::from_chars(piece.data(), piece.data() + piece.size(), id);
+  if (error == std::errc() && end == piece.data() + piece.size()) return id;
+  throw usage_failure("{}: '{}' is not an id; give whole numbers of at most 64 bits, separated by commas or spaces",
+                      option, piece.substr(0, 64));
+}
+
+}  // namespace
+
+std::vector<std::int64_t> parse_ids(std::string_view option, std::string_view list) {
+  constexpr std::string_view kSeparators = ", \t\r\n";
+  std::vector<std::int64_t> ids;
+  std::size_t start = list.find_first_not_of(kSeparators);
+  while (start != std::string_view::npos) {
+    std::size_t end = list.find_first_of(kSeparators, start);
+    ids.push_back(parse_id(option, list.substr(start, end - start)));
+    start = list.find_first_not_of(kSeparators, end);
+  }
+  return ids;
+}
+
+std::string read_text(const std::string& path) {
+  auto close = [](std::FILE* file) {
+    if (file != stdin) std::fclose(file);
+  };
+  bool from_input = path == "-";
+  std::unique_ptr<std::FILE, decltype(close)> file(from_input ? stdin : std::fopen(path.c_str(), "rbe"), close);
+  std::string name = from_input ? "standard input" : path;
+  if (!file) throw Failure(kExitRefused, "io", fmt::format("{}: cannot be opened: {}", name, errno_text(errno)));
+
+  std::string text;
+  std::array<char, 1 << 16> buffer;
+  while (std::size_t bytes = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
+    text.append(buffer.data(), bytes);
+    if (text.size() > kLongestText) {
+      throw Failure(kExitRefused, "too_long", fmt::format("{}: text of more than {} bytes", name, kLongestText));
+    }
+  }
+  if (std::ferror(file.get()) != 0) {
+    throw Failure(kExitRefused, "io", fmt::format("{}: cannot be read: {}", name, errno_text(errno)));
+  }
+  return text;
+}
+
+}  // namespace rowtide::cli

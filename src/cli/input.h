@@ -1,0 +1,19 @@
+// What a person hands over: lists of ids, and text in files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rowtide::cli {
+
+/// Whole numbers separated by commas or white space; a sign is allowed. Throws a usage Failure that names `option` and
+/// the piece that is no number of 64 bits.
+std::vector<std::int64_t> parse_ids(std::string_view option, std::string_view list);
+
+/// The whole of a text file, or of standard input for "-". Throws a Failure: a file that cannot be read, or one of more
+/// than 64 MiB.
+std::string read_text(const std::string& path);
+
+}  // namespace rowtide::cli
