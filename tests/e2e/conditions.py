@@ -38,7 +38,8 @@ def run_unprivileged():
         scratch.chmod(0o1777)
         environment = {**os.environ, "TMPDIR": str(scratch), "ROWTIDE_SOURCE": folder, "ROWTIDE_BUILD": f"{folder}/bin",
                        "ROWTIDE_LLAMA_BIN": f"{folder}/bin", "ROWTIDE_PLUGIN": f"{folder}/bin/{harness.PLUGIN.name}"}
-        command = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", sys.executable, "-B",
+        python = shutil.which("python3", path="/usr/local/bin:/usr/bin:/bin")  # one that does not lie in root's home
+        command = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", python, "-B",
                    f"{folder}/e2e/{pathlib.Path(sys.argv[0]).name}", *sys.argv[1:]]
         raise SystemExit(subprocess.run(command, cwd=folder, env=environment).returncode)
     finally:

@@ -95,7 +95,7 @@ def run_tool(name, *arguments, plugin, tables=(MODEL,)):
         sign = None
         while process.poll() is None:
             with contextlib.suppress(OSError):
-                sign = sign_of(process.pid) or sign
+                sign = max(sign, sign_of(process.pid), key=lambda seen: len(seen["tables"]) if seen else -1)
             time.sleep(0.002)
         output.seek(0)
         log.seek(0)
