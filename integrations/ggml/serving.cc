@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ggml/mapping.h"
+#include "rowtide/checkpoint.h"
 #include "rowtide/log.h"
 
 namespace rowtide::ggml {
@@ -73,6 +74,22 @@ void log_serving(const Serving& serving, const ggml_tensor& tensor) {
                        serving.source, serving.method, ggml_version(), tested ? "" : " (untested version)"));
 }
 
+/// The table as the checkpoint describes it, which knows its n-grams; or, of a checkpoint that Rowtide does not know, as
+/// ggml does.
+Result<Table> table_behind(const ggml_tensor& tensor, const FilePlace& place) {
+  const auto rows = static_cast<std::uint64_t>(tensor.ne[1]), row_values = static_cast<std::uint64_t>(tensor.ne[0]);
+  const RowFormat format = *row_format_of(tensor.type);
+  if (const auto checkpoint = Checkpoint::open(place.path)) {
+    for (const Table& table : checkpoint->tables()) {
+      const bool same = table.extents.size() == 1 && table.extents[0].path == place.path &&
+                        table.extents[0].offset == place.offset && table.rows == rows &&
+                        table.row_values == row_values && table.row_format == format;
+      if (same) return table;
+    }
+  }
+  return table_at(tensor.name, place.path, place.offset, rows, row_values, format);
+}
+
 /// Fills in where the rows come from.
 Result<void> choose_source(Serving& serving, const ggml_tensor& tensor, const Result<FilePlace>& place) {
   if (!place) {
@@ -81,8 +98,7 @@ Result<void> choose_source(Serving& serving, const ggml_tensor& tensor, const Re
     return {};
   }
   serving.source = place->path;
-  auto table = table_at(tensor.name, place->path, place->offset, static_cast<std::uint64_t>(tensor.ne[1]),
-                        static_cast<std::uint64_t>(tensor.ne[0]), *row_format_of(tensor.type));
+  auto table = table_behind(tensor, *place);
   if (!table) return table.error();
   auto store = Store::open(*std::move(table));
   if (!store) return store.error();
