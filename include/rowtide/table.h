@@ -23,13 +23,13 @@ struct Extent {
 };
 
 struct Table {
-  std::string name;  // the tensor's name in the checkpoint
+  std::string name;         // the tensor's name in the checkpoint
   std::uint32_t layer = 0;  // 0-based decoder layer that reads it
   std::uint64_t rows = 0;
   std::uint64_t row_values = 0;
   std::uint64_t row_bytes = 0;
   RowFormat row_format = RowFormat::kF32;
-  std::vector<Extent> extents;  // ascending by first_row; together they cover [0, rows)
+  std::vector<Extent> extents;                   // ascending by first_row; together they cover [0, rows)
   std::shared_ptr<const Addressing> addressing;  // empty where only row ids are known
 
   std::uint64_t bytes() const { return rows * row_bytes; }

@@ -1,6 +1,7 @@
 #include "checkpoint/gguf.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -38,7 +39,8 @@ Result<Split> read_split(const Metadata& metadata) {
   auto tensors = metadata.integer(kSplitTensors);
   if (!tensors) return tensors.error();
   if (*number >= *count) {
-    return metadata.error(ErrorCode::kMalformed, kSplitNo, fmt::format("{} is not below {} {}", *number, kSplitCount, *count));
+    return metadata.error(ErrorCode::kMalformed, kSplitNo,
+                          fmt::format("{} is not below {} {}", *number, kSplitCount, *count));
   }
   return Split{*number, *count, *tensors};
 }
@@ -50,6 +52,7 @@ Result<Part> open_part(const std::string& path, const io::FileOpener& open) {
   if (!header) return header.error();
   auto split = read_split(header->metadata);
   if (!split) return split.error();
+  if (split->number != 0) header->metadata = {};  // only the first part's is asked for
   const std::uint64_t header_bytes = header->header_bytes;
   return Part{{path, (*file)->bytes(), header_bytes}, *std::move(header), *split};
 }
@@ -59,8 +62,8 @@ std::string name_ending(std::uint64_t number, std::uint64_t count) {
 }
 
 /// Opens part `number` of the set that the file `given` says it belongs to by `wanted`.
-Result<Part> open_other_part(const std::string& path, std::uint64_t number, const std::string& given, const Split& wanted,
-                             const io::FileOpener& open) {
+Result<Part> open_other_part(const std::string& path, std::uint64_t number, const std::string& given,
+                             const Split& wanted, const io::FileOpener& open) {
   auto part = open_part(path, open);
   if (!part && part.error().code == ErrorCode::kNotFound) {
     return make_error(ErrorCode::kNotFound, "{}: part {} of {} is missing beside {}", path, number + 1, wanted.count,
@@ -69,9 +72,10 @@ Result<Part> open_other_part(const std::string& path, std::uint64_t number, cons
   if (!part) return part;
   const Split& found = part->split;
   if (found.number != number || found.count != wanted.count || found.tensors != wanted.tensors) {
-    return make_error(ErrorCode::kMalformed,
-                      "{}: belongs to another set: it says part {} of {} with {} tensors, {} needs part {} of {} with {}", path,
-                      found.number + 1, found.count, found.tensors, given, number + 1, wanted.count, wanted.tensors);
+    return make_error(
+        ErrorCode::kMalformed,
+        "{}: belongs to another set: it says part {} of {} with {} tensors, {} needs part {} of {} with {}", path,
+        found.number + 1, found.count, found.tensors, given, number + 1, wanted.count, wanted.tensors);
   }
   return part;
 }
@@ -83,11 +87,14 @@ Result<void> append(Gguf& set, Part part) {
     return make_error(ErrorCode::kUnsupported, "{}: with this part the set has {} tensors, more than the limit of {}",
                       part.file.path, set.tensors.size() + part.header.tensors.size(), kMaxTensors);
   }
-  for (Tensor& tensor : part.header.tensors) {
-    tensor.file = index;
-    set.tensors.push_back(std::move(tensor));
+  for (Tensor& tensor : part.header.tensors) tensor.file = index;
+  if (index == 0) {
+    set.metadata = std::move(part.header.metadata);
+    set.tensors = std::move(part.header.tensors);
+  } else {
+    set.tensors.insert(set.tensors.end(), std::move_iterator(part.header.tensors.begin()),
+                       std::move_iterator(part.header.tensors.end()));
   }
-  if (index == 0) set.metadata = std::move(part.header.metadata);
   set.files.push_back(std::move(part.file));
   return {};
 }
@@ -97,8 +104,10 @@ Result<void> append_all_parts(Gguf& set, Part given, const io::FileOpener& open)
   const std::string path = given.file.path;
   const std::string ending = name_ending(split.number, split.count);
   if (!path.ends_with(ending)) {
-    return make_error(ErrorCode::kMalformed, "{}: says that it is part {} of {}, so its name must end in {} for the others to "
-                      "be found", path, split.number + 1, split.count, ending);
+    return make_error(ErrorCode::kMalformed,
+                      "{}: says that it is part {} of {}, so its name must end in {} for the others to "
+                      "be found",
+                      path, split.number + 1, split.count, ending);
   }
   const std::string stem = path.substr(0, path.size() - ending.size());
   for (std::uint64_t number = 0; number < split.count; ++number) {
@@ -111,14 +120,13 @@ Result<void> append_all_parts(Gguf& set, Part given, const io::FileOpener& open)
     if (auto done = append(set, *std::move(part)); !done) return done;
   }
   if (set.tensors.size() == split.tensors) return {};
-  return make_error(ErrorCode::kMalformed, "{}: key '{}': {}, but the {} parts hold {} tensors", path, kSplitTensors, split.tensors,
-                    split.count, set.tensors.size());
+  return make_error(ErrorCode::kMalformed, "{}: key '{}': {}, but the {} parts hold {} tensors", path, kSplitTensors,
+                    split.tensors, split.count, set.tensors.size());
 }
 
 Result<void> sort_by_name(Gguf& set) {
-  std::sort(set.tensors.begin(), set.tensors.end(), [](const Tensor& a, const Tensor& b) {
-    return std::tie(a.name, a.file) < std::tie(b.name, b.file);
-  });
+  std::sort(set.tensors.begin(), set.tensors.end(),
+            [](const Tensor& a, const Tensor& b) { return std::tie(a.name, a.file) < std::tie(b.name, b.file); });
   const auto twice = std::adjacent_find(set.tensors.begin(), set.tensors.end(),
                                         [](const Tensor& a, const Tensor& b) { return a.name == b.name; });
   if (twice == set.tensors.end()) return {};
@@ -131,8 +139,9 @@ Result<void> sort_by_name(Gguf& set) {
 }  // namespace
 
 const Tensor* Gguf::find_tensor(std::string_view name) const {
-  const auto found = std::lower_bound(tensors.begin(), tensors.end(), name,
-                                      [](const Tensor& tensor, std::string_view wanted) { return tensor.name < wanted; });
+  const auto found =
+      std::lower_bound(tensors.begin(), tensors.end(), name,
+                       [](const Tensor& tensor, std::string_view wanted) { return tensor.name < wanted; });
   return found != tensors.end() && found->name == name ? &*found : nullptr;
 }
 

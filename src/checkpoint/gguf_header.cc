@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kDefaultAlignment = 32;
 constexpr std::uint64_t kMaxValues = std::numeric_limits<std::int64_t>::max();  // of a tensor, as in ggml
-constexpr std::uint64_t kMinTensorBytes = 8 + 4 + 8 + 4 + 8;  // no name, one dimension
+constexpr std::uint64_t kMinTensorBytes = 8 + 4 + 8 + 4 + 8;                    // no name, one dimension
 
 struct Counts {
   std::uint64_t tensors = 0;
@@ -26,12 +26,14 @@ void check_version(HeaderReader& in, std::uint32_t version) {
   if (version == 2 || version == 3) return;
   const bool is_swapped = version != 0 && (version & 0xffff) == 0;
   in.fail(ErrorCode::kUnsupported,
-          is_swapped ? fmt::format("version {:#010x} shows a big-endian file; only little-endian ones are served", version)
-                     : fmt::format("GGUF version {} is not served; versions 2 and 3 are", version));
+          is_swapped
+              ? fmt::format("version {:#010x} shows a big-endian file; only little-endian ones are served", version)
+              : fmt::format("GGUF version {} is not served; versions 2 and 3 are", version));
 }
 
 void check_limit(HeaderReader& in, std::uint64_t count, std::uint64_t limit, std::string_view what) {
-  if (count > limit) in.fail(ErrorCode::kUnsupported, fmt::format("{} {} are more than the limit of {}", count, what, limit));
+  if (count > limit)
+    in.fail(ErrorCode::kUnsupported, fmt::format("{} {} are more than the limit of {}", count, what, limit));
 }
 
 Counts read_counts(HeaderReader& in) {
@@ -54,6 +56,7 @@ Counts read_counts(HeaderReader& in) {
 
 std::vector<MetadataPair> read_pairs(HeaderReader& in, std::uint64_t count) {
   std::vector<MetadataPair> pairs;
+  if (!in.failed()) pairs.reserve(count);
   std::uint64_t kept_bytes = 0;
   for (std::uint64_t i = 0; i < count && !in.failed(); ++i) {
     in.set_subject(fmt::format("key {} of {}", i + 1, count));
@@ -69,8 +72,8 @@ void check_size(HeaderReader& in, Tensor& tensor) {
   const GgmlType& type = *tensor.type;
   const auto& [values, d1, d2, d3] = tensor.shape;
   if (values % type.block_values != 0) {
-    in.fail(ErrorCode::kMalformed, fmt::format("a row of {} values is no multiple of the {} values of a {} block", values,
-                                               type.block_values, type.name));
+    in.fail(ErrorCode::kMalformed, fmt::format("a row of {} values is no multiple of the {} values of a {} block",
+                                               values, type.block_values, type.name));
     return;
   }
   std::optional<std::uint64_t> elements = values;
@@ -115,6 +118,7 @@ Tensor read_tensor(HeaderReader& in) {
 
 std::vector<Tensor> read_tensors(HeaderReader& in, std::uint64_t count) {
   std::vector<Tensor> tensors;
+  if (!in.failed()) tensors.reserve(count);
   for (std::uint64_t i = 0; i < count && !in.failed(); ++i) {
     in.set_subject(fmt::format("tensor {} of {}", i + 1, count));
     tensors.push_back(read_tensor(in));
@@ -154,8 +158,10 @@ Result<void> check_end(const io::File& file, const std::vector<Tensor>& tensors)
     return a.offset + a.bytes < b.offset + b.bytes;
   });
   if (last == tensors.end() || last->offset + last->bytes <= file.bytes()) return {};
-  return tensor_error(file, *last, fmt::format("ends at byte {}, but the file has {} bytes (cut off, still being written, "
-                                               "or damaged)", last->offset + last->bytes, file.bytes()));
+  return tensor_error(file, *last,
+                      fmt::format("ends at byte {}, but the file has {} bytes (cut off, still being written, "
+                                  "or damaged)",
+                                  last->offset + last->bytes, file.bytes()));
 }
 
 Result<void> check_overlap(const io::File& file, const std::vector<Tensor>& tensors) {
@@ -167,9 +173,9 @@ Result<void> check_overlap(const io::File& file, const std::vector<Tensor>& tens
   for (std::size_t i = 1; i < by_offset.size(); ++i) {
     const Tensor& before = *by_offset[i - 1];
     if (before.offset + before.bytes <= by_offset[i]->offset) continue;
-    return tensor_error(file, *by_offset[i], fmt::format("starts at byte {}, inside tensor '{}', which ends at {}",
-                                                         by_offset[i]->offset, printable(before.name),
-                                                         before.offset + before.bytes));
+    return tensor_error(file, *by_offset[i],
+                        fmt::format("starts at byte {}, inside tensor '{}', which ends at {}", by_offset[i]->offset,
+                                    printable(before.name), before.offset + before.bytes));
   }
   return {};
 }

@@ -19,14 +19,14 @@
 
 namespace rowtide::checkpoint {
 
-// Limits that no real file comes near; they keep the memory for any header below 16 MiB.
-inline constexpr std::uint64_t kMaxPairs = 16 * 1024;
-inline constexpr std::uint64_t kMaxTensors = 32 * 1024;
-inline constexpr std::uint64_t kMaxKeyBytes = 65535;         // the format's own
-inline constexpr std::uint64_t kMaxTensorNameBytes = 64;     // the format's own
-inline constexpr std::uint64_t kMaxKeptTextBytes = 1024;     // longer values are passed over
-inline constexpr std::uint64_t kMaxKeptArraySize = 1024;     // longer arrays are passed over
-inline constexpr std::uint64_t kMaxKeptBytes = 4 * 1024 * 1024;  // all keys, texts and numbers together
+// Limits that no real file comes near; they keep the memory for any input below 16 MiB.
+inline constexpr std::uint64_t kMaxPairs = 8 * 1024;
+inline constexpr std::uint64_t kMaxTensors = 16 * 1024;          // of a whole set
+inline constexpr std::uint64_t kMaxKeyBytes = 65535;             // the format's own
+inline constexpr std::uint64_t kMaxTensorNameBytes = 64;         // the format's own
+inline constexpr std::uint64_t kMaxKeptTextBytes = 1024;         // longer values are passed over
+inline constexpr std::uint64_t kMaxKeptArraySize = 1024;         // longer arrays are passed over
+inline constexpr std::uint64_t kMaxKeptBytes = 2 * 1024 * 1024;  // all keys, texts and numbers together
 
 struct Tensor {
   std::string name;
@@ -39,7 +39,7 @@ struct Tensor {
 
 struct GgufHeader {
   Metadata metadata;
-  std::vector<Tensor> tensors;    // as they stand in the file; inside it, aligned, without overlap
+  std::vector<Tensor> tensors;     // as they stand in the file; inside it, aligned, without overlap
   std::uint64_t header_bytes = 0;  // where the data section starts
 };
 

@@ -14,9 +14,8 @@ void HeaderReader::expect(std::uint64_t count, std::uint64_t bytes_each, std::st
     announced_end_ += *bytes;
     return;
   }
-  fail(ErrorCode::kMalformed,
-       fmt::format("{} {}, announced before offset {}, do not fit into the file of {} bytes (cut off, or damaged)", count,
-                   what, position_, file_.bytes()));
+  fail(ErrorCode::kMalformed, fmt::format("{} {} take the header beyond the file's {} bytes (cut off, or damaged)",
+                                          count, what, file_.bytes()));
 }
 
 std::string HeaderReader::text(std::size_t bytes) {

@@ -11,7 +11,7 @@
 namespace rowtide::checkpoint {
 namespace {
 
-constexpr std::array<std::string_view, 13> kNames = {"u8",  "i8",   "u16", "i16", "u32", "i32", "f32",
+constexpr std::array<std::string_view, 13> kNames = {"u8",   "i8",  "u16", "i16", "u32", "i32", "f32",
                                                      "bool", "str", "arr", "u64", "i64", "f64"};
 
 std::string describe(const MetadataPair& pair) {
@@ -86,8 +86,9 @@ Error Metadata::error(ErrorCode code, std::string_view key, std::string_view mes
 }
 
 const MetadataPair* Metadata::find(std::string_view key) const {
-  const auto found = std::lower_bound(pairs_.begin(), pairs_.end(), key,
-                                      [](const MetadataPair& pair, std::string_view wanted) { return pair.key < wanted; });
+  const auto found =
+      std::lower_bound(pairs_.begin(), pairs_.end(), key,
+                       [](const MetadataPair& pair, std::string_view wanted) { return pair.key < wanted; });
   return found != pairs_.end() && found->key == key ? &*found : nullptr;
 }
 

@@ -12,7 +12,19 @@ namespace rowtide::checkpoint {
 
 /// Types of GGUF values, numbered as in the format.
 enum class ValueType : std::uint32_t {
-  kU8, kI8, kU16, kI16, kU32, kI32, kF32, kBool, kText, kArray, kU64, kI64, kF64,
+  kU8,
+  kI8,
+  kU16,
+  kI16,
+  kU32,
+  kI32,
+  kF32,
+  kBool,
+  kText,
+  kArray,
+  kU64,
+  kI64,
+  kF64,
 };
 
 /// ggml's name of a type: "u32", "str".
@@ -54,7 +66,8 @@ class Metadata {
 
  private:
   const MetadataPair* find(std::string_view key) const;
-  Result<const MetadataPair*> require(std::string_view key, bool fits(const MetadataPair&), std::string_view wanted) const;
+  Result<const MetadataPair*> require(std::string_view key, bool fits(const MetadataPair&),
+                                      std::string_view wanted) const;
 
   std::string path_;
   std::vector<MetadataPair> pairs_;  // ascending by key

@@ -45,8 +45,8 @@ class DiskFile final : public File {
                           errno_text(errno));
       }
       if (got == 0) {
-        return make_error(ErrorCode::kMalformed, "{}: the file had {} bytes when it was opened and now ends at {}", path_,
-                          bytes_, at);
+        return make_error(ErrorCode::kMalformed, "{}: the file had {} bytes when it was opened and now ends at {}",
+                          path_, bytes_, at);
       }
       done += static_cast<std::size_t>(got);
     }
@@ -78,7 +78,7 @@ class MemoryFile final : public File {
 };
 
 Error open_error(const std::string& path, int error) {
-  const ErrorCode code = error == ENOENT || error == ENOTDIR ? ErrorCode::kNotFound
+  const ErrorCode code = error == ENOENT || error == ENOTDIR  ? ErrorCode::kNotFound
                          : error == EMFILE || error == ENFILE ? ErrorCode::kResource
                                                               : ErrorCode::kIo;
   return make_error(code, "{}: cannot be opened: {}", path, errno_text(error));
@@ -90,7 +90,7 @@ Result<std::unique_ptr<File>> open_file(const std::string& path) {
   // O_NONBLOCK only matters for what is refused below: a pipe without a writer would block for ever.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return open_error(path, errno);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(descriptor, &status) != 0) {
     const int error = errno;
     ::close(descriptor);
@@ -101,7 +101,8 @@ Result<std::unique_ptr<File>> open_file(const std::string& path) {
     return make_error(ErrorCode::kUnsupported, "{}: is {}, not a regular file", path,
                       S_ISDIR(status.st_mode) ? "a directory" : "a device, pipe or socket");
   }
-  // Without this a header of some kilobytes would drag megabytes of read-ahead in. Advice only: its failure is no error.
+  // Without this a header of some kilobytes would drag megabytes of read-ahead in. Advice only: its failure is no
+  // error.
   ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM);
   return std::unique_ptr<File>(new DiskFile(path, descriptor, static_cast<std::uint64_t>(status.st_size)));
 }

@@ -116,8 +116,9 @@ class RowBytes {
 
  private:
   const Extent& extent_of(std::uint64_t row) const {
-    const auto after = std::upper_bound(table_.extents.begin(), table_.extents.end(), row,
-                                        [](std::uint64_t wanted, const Extent& extent) { return wanted < extent.first_row; });
+    const auto after =
+        std::upper_bound(table_.extents.begin(), table_.extents.end(), row,
+                         [](std::uint64_t wanted, const Extent& extent) { return wanted < extent.first_row; });
     assert(after != table_.extents.begin());
     return *std::prev(after);
   }

@@ -39,7 +39,8 @@ constexpr std::uint64_t kMaxTokenId = std::numeric_limits<std::int32_t>::max();
 
 Error tensor_error(const Gguf& gguf, ErrorCode code, std::string_view message) {
   const Tensor* tensor = gguf.find_tensor(kTensor);
-  return make_error(code, "{}: tensor '{}': {}", tensor ? gguf.path_of(*tensor) : gguf.files.front().path, kTensor, message);
+  return make_error(code, "{}: tensor '{}': {}", tensor ? gguf.path_of(*tensor) : gguf.files.front().path, kTensor,
+                    message);
 }
 
 /// A required integer between two bounds, both included.
@@ -53,24 +54,27 @@ Result<std::uint64_t> bounded(const Metadata& metadata, std::string_view key, st
 
 Result<std::uint32_t> read_layer(const Metadata& metadata, const std::vector<std::uint64_t>& layers) {
   if (layers.size() != 1) {
-    return metadata.error(ErrorCode::kUnsupported, kLayers, fmt::format("lists {} layers, one is served", layers.size()));
+    return metadata.error(ErrorCode::kUnsupported, kLayers,
+                          fmt::format("lists {} layers, one is served", layers.size()));
   }
   auto count = bounded(metadata, kLayerCount, 1, kMaxLayers);
   if (!count) return count.error();
   if (layers[0] >= *count) {
-    return metadata.error(ErrorCode::kMalformed, kLayers, fmt::format("[0] is {}, but the model has {} layers", layers[0], *count));
+    return metadata.error(ErrorCode::kMalformed, kLayers,
+                          fmt::format("[0] is {}, but the model has {} layers", layers[0], *count));
   }
   return static_cast<std::uint32_t>(layers[0]);
 }
 
-/// Ids are below the vocabulary's size; where that is not a key of its own, the token embedding or the tokenizer tells it.
+/// Ids are below the vocabulary's size; where that is not a key of its own, the token embedding or the tokenizer tells
+/// it.
 Result<std::uint64_t> read_vocab_size(const Gguf& gguf) {
   const Metadata& metadata = gguf.metadata;
   if (metadata.has(kVocabSize)) return bounded(metadata, kVocabSize, 1, kMaxTokenId);
   if (const Tensor* tokens = gguf.find_tensor(kTokenTensor)) {
     if (tokens->shape[1] >= 1 && tokens->shape[1] <= kMaxTokenId) return tokens->shape[1];
-    return make_error(ErrorCode::kMalformed, "{}: tensor '{}': {} rows are no vocabulary", gguf.path_of(*tokens), kTokenTensor,
-                      tokens->shape[1]);
+    return make_error(ErrorCode::kMalformed, "{}: tensor '{}': {} rows are no vocabulary", gguf.path_of(*tokens),
+                      kTokenTensor, tokens->shape[1]);
   }
   auto size = metadata.array_size(kTokens);
   if (size && (*size < 1 || *size > kMaxTokenId)) {
@@ -107,7 +111,8 @@ Result<QwenPleConfig> read_config(const Gguf& gguf) {
 Result<std::vector<std::uint64_t>> read_constants(const Metadata& metadata, std::string_view key, std::size_t count) {
   auto values = metadata.integers(key);
   if (values && values->size() != count) {
-    return metadata.error(ErrorCode::kMismatch, key, fmt::format("has {} entries, the configuration needs {}", values->size(), count));
+    return metadata.error(ErrorCode::kMismatch, key,
+                          fmt::format("has {} entries, the configuration needs {}", values->size(), count));
   }
   return values;
 }
@@ -158,28 +163,32 @@ Result<std::shared_ptr<const Addressing>> read_addressing(const Gguf& gguf, std:
   }
   auto derived = derive_qwen_ple(*config);
   if (!derived) return metadata.error(ErrorCode::kMalformed, kHeadSizes, derived.error().message);
-  if (auto same = compare(metadata, kMultipliers, stored->multipliers, derived->multipliers); !same) return same.error();
+  if (auto same = compare(metadata, kMultipliers, stored->multipliers, derived->multipliers); !same)
+    return same.error();
   if (auto same = compare(metadata, kHeadSizes, stored->head_sizes, derived->head_sizes); !same) return same.error();
-  if (auto same = compare(metadata, kHeadOffsets, stored->head_offsets, derived->head_offsets); !same) return same.error();
+  if (auto same = compare(metadata, kHeadOffsets, stored->head_offsets, derived->head_offsets); !same)
+    return same.error();
   return make_qwen_ple(*config, *derived);
 }
 
 Result<RowFormat> read_row_format(const Gguf& gguf, const Tensor& tensor) {
   if (const auto format = row_format_named(tensor.type->name)) return *format;
-  return tensor_error(gguf, ErrorCode::kUnsupported,
-                      fmt::format("is of type {}; a table can be f32, f16, bf16, q8_0, q4_0 or iq4_nl", tensor.type->name));
+  return tensor_error(
+      gguf, ErrorCode::kUnsupported,
+      fmt::format("is of type {}; a table can be f32, f16, bf16, q8_0, q4_0 or iq4_nl", tensor.type->name));
 }
 
 Result<void> check_shape(const Gguf& gguf, const Tensor& tensor) {
   const auto& [width, rows, d2, d3] = tensor.shape;
   if (width == 0 || rows == 0 || d2 != 1 || d3 != 1) {
-    return tensor_error(gguf, ErrorCode::kMalformed, fmt::format("shape [{}, {}, {}, {}] is no table", width, rows, d2, d3));
+    return tensor_error(gguf, ErrorCode::kMalformed,
+                        fmt::format("shape [{}, {}, {}, {}] is no table", width, rows, d2, d3));
   }
   auto stored = gguf.metadata.integer(kRowValues);
   if (!stored) return stored.error();
   if (*stored == width) return {};
-  return gguf.metadata.error(ErrorCode::kMismatch, kRowValues, fmt::format("{}, but the rows of tensor '{}' have {} values",
-                                                                           *stored, kTensor, width));
+  return gguf.metadata.error(ErrorCode::kMismatch, kRowValues,
+                             fmt::format("{}, but the rows of tensor '{}' have {} values", *stored, kTensor, width));
 }
 
 }  // namespace
@@ -193,8 +202,10 @@ Result<std::optional<Table>> find_qwen_table(const Gguf& gguf) {
     layers = *std::move(stored);
   }
   if (layers.empty() && tensor == nullptr) return std::optional<Table>();
-  if (layers.empty()) return tensor_error(gguf, ErrorCode::kMalformed, fmt::format("is there, but key '{}' names no layer", kLayers));
-  if (tensor == nullptr) return tensor_error(gguf, ErrorCode::kMalformed, fmt::format("is missing, but key '{}' is there", kLayers));
+  if (layers.empty())
+    return tensor_error(gguf, ErrorCode::kMalformed, fmt::format("is there, but key '{}' names no layer", kLayers));
+  if (tensor == nullptr)
+    return tensor_error(gguf, ErrorCode::kMalformed, fmt::format("is missing, but key '{}' is there", kLayers));
 
   Table table;
   table.name = tensor->name;

@@ -8,20 +8,21 @@
 
 namespace rowtide {
 
-Result<Table> table_at(std::string name, std::string path, std::uint64_t offset, std::uint64_t rows, std::uint64_t row_values,
-                       RowFormat format) {
+Result<Table> table_at(std::string name, std::string path, std::uint64_t offset, std::uint64_t rows,
+                       std::uint64_t row_values, RowFormat format) {
   const auto bytes_each = row_bytes(format, row_values);
   if (!bytes_each || *bytes_each == 0 || rows == 0) {
-    return make_error(ErrorCode::kUsage, "{}: tensor '{}': {} rows of {} {} values are no table", path, printable(name), rows,
-                      row_values, row_format_name(format));
+    return make_error(ErrorCode::kUsage, "{}: tensor '{}': {} rows of {} {} values are no table", path, printable(name),
+                      rows, row_values, row_format_name(format));
   }
   auto file = io::open_file(path);
   if (!file) return file.error();
   const auto bytes = checked_mul(rows, *bytes_each);
   const auto end = bytes ? checked_add(offset, *bytes) : std::nullopt;
   if (!end || *end > (*file)->bytes()) {
-    return make_error(ErrorCode::kMalformed, "{}: tensor '{}': {} rows of {} bytes from offset {} end outside the file's {} bytes",
-                      path, printable(name), rows, *bytes_each, offset, (*file)->bytes());
+    return make_error(ErrorCode::kMalformed,
+                      "{}: tensor '{}': {} rows of {} bytes from offset {} end outside the file's {} bytes", path,
+                      printable(name), rows, *bytes_each, offset, (*file)->bytes());
   }
   Table table;
   table.name = std::move(name);

@@ -130,10 +130,12 @@ std::optional<std::uint64_t> peak_growth_kib(const std::string& path, bool is_ac
 
 class GgufMemory : public testing::Test {
  protected:
-  void expect_small(const std::string& bytes, bool is_accepted) {
-    const std::string path = dir_.file("model.gguf");
-    std::ofstream(path, std::ios::binary) << bytes;
-    const auto growth = peak_growth_kib(path, is_accepted);
+  void write(const std::string& name, const std::string& bytes) {
+    std::ofstream(dir_.file(name), std::ios::binary) << bytes;
+  }
+
+  void expect_small(const std::string& name, bool is_accepted) {
+    const auto growth = peak_growth_kib(dir_.file(name), is_accepted);
     ASSERT_TRUE(growth.has_value());
     EXPECT_LT(*growth, 16u * 1024);
     RecordProperty("peak_growth_kib", std::to_string(*growth));
@@ -144,36 +146,57 @@ class GgufMemory : public testing::Test {
 
 TEST_F(GgufMemory, TokenListOfFortyMebibytes) {
   GgufWriter writer = sample_gguf();
-  constexpr std::uint64_t kTokens = 3 << 20;
+  constexpr std::uint64_t kTokens = 1 << 20;
   std::string tokens = little_endian(9u) + little_endian(8u) + little_endian(kTokens);
-  for (std::uint64_t i = 0; i < kTokens; ++i) tokens += gguf_text("token");
+  for (std::uint64_t i = 0; i < kTokens; ++i) tokens += gguf_text(std::string(32, 't'));
   ASSERT_GT(tokens.size(), 39u << 20);
   writer.set_raw("tokenizer.ggml.tokens", std::move(tokens));
-  expect_small(writer.bytes(), true);
+  write("model.gguf", writer.bytes());
+  expect_small("model.gguf", true);
 }
 
 TEST_F(GgufMemory, HugeCountsInALargeFile) {
   GgufWriter writer = sample_gguf();
-  writer.pair_count = 16384;
-  writer.tensor_count = 32768;
-  expect_small(writer.bytes() + std::string(8 << 20, '\0'), false);
+  writer.pair_count = checkpoint::kMaxPairs;
+  writer.tensor_count = checkpoint::kMaxTensors;
+  write("model.gguf", writer.bytes() + std::string(8 << 20, '\0'));
+  expect_small("model.gguf", false);
   writer.set_raw("s.u64", gguf_array<std::string>({}, 1000000));  // all of them empty, then a key of no bytes
-  expect_small(writer.bytes() + std::string(16 << 20, '\0'), false);
+  write("model.gguf", writer.bytes() + std::string(16 << 20, '\0'));
+  expect_small("model.gguf", false);
   writer.set_raw("s.u64", little_endian(8u) + little_endian<std::uint64_t>(15 << 20));  // one long text
-  expect_small(writer.bytes() + std::string(16 << 20, '\0'), false);
+  write("model.gguf", writer.bytes() + std::string(16 << 20, '\0'));
+  expect_small("model.gguf", false);
 }
 
-TEST_F(GgufMemory, EveryLimitReached) {
+GgufWriter gguf_at_its_limits() {
   GgufWriter writer;
   writer.pairs.reserve(checkpoint::kMaxPairs);
   const std::string value = gguf_value(std::string(190, 'v'));
-  for (std::uint64_t i = 0; i < checkpoint::kMaxPairs; ++i) {
-    writer.pairs.push_back({"a.key.with.some.length." + std::to_string(100000 + i), value});
+  while (writer.pairs.size() < checkpoint::kMaxPairs) {
+    writer.pairs.push_back({"a.key.with.some.length." + std::to_string(100000 + writer.pairs.size()), value});
   }
-  for (std::uint64_t i = 0; i < checkpoint::kMaxTensors; ++i) {
-    writer.add_tensor(std::string(58, 't') + std::to_string(100000 + i), 24, {1}, 1);
+  while (writer.tensors.size() < checkpoint::kMaxTensors) {
+    writer.add_tensor(std::string(58, 't') + std::to_string(100000 + writer.tensors.size()), 24, {1}, 1);
   }
-  expect_small(writer.bytes(), true);
+  return writer;
+}
+
+TEST_F(GgufMemory, EveryLimitReached) {
+  write("model.gguf", gguf_at_its_limits().bytes());
+  expect_small("model.gguf", true);
+}
+
+TEST_F(GgufMemory, EveryLimitReachedByEachPartOfASet) {
+  for (std::uint16_t number = 0; number < 2; ++number) {
+    GgufWriter writer = gguf_at_its_limits();
+    writer.pairs.resize(checkpoint::kMaxPairs - 3);
+    writer.set("split.no", number);
+    writer.set<std::uint16_t>("split.count", 2);
+    writer.set<std::uint32_t>("split.tensors.count", checkpoint::kMaxTensors);
+    write(fmt::format("model-{:05}-of-00002.gguf", number + 1), writer.bytes());
+  }
+  expect_small("model-00002-of-00002.gguf", false);
 }
 
 }  // namespace

@@ -29,9 +29,9 @@ inline GgufWriter sample_gguf() {
   writer.set("s.long_array", std::vector<std::uint32_t>(5000, 9));
   writer.set("s.long_text", std::string(5000, 'x'));
   writer.set("tokenizer.ggml.tokens", std::vector<std::string>{"a", "", "ccc"});
-  writer.add_tensor("first", 0, {3, 2}, 24);         // f32
+  writer.add_tensor("first", 0, {3, 2}, 24);           // f32
   writer.add_tensor("second", 8, {64, 2, 1, 1}, 136);  // q8_0
-  writer.add_tensor("third", 1, {5}, 10);            // f16
+  writer.add_tensor("third", 1, {5}, 10);              // f16
   return writer;
 }
 

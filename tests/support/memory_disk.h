@@ -65,7 +65,8 @@ class MemoryDisk {
     std::uint64_t bytes() const override { return content_.size(); }
     Result<void> read(std::uint64_t offset, std::span<std::byte> out) const override {
       if (offset > content_.size() || out.size() > content_.size() - offset) {
-        return make_error(ErrorCode::kMalformed, "{}: read of {} bytes at {} passes the end", path_, out.size(), offset);
+        return make_error(ErrorCode::kMalformed, "{}: read of {} bytes at {} passes the end", path_, out.size(),
+                          offset);
       }
       disk_.reads_.push_back({path_, offset, out.size()});
       if (!out.empty()) std::memcpy(out.data(), content_.data() + offset, out.size());
@@ -88,7 +89,8 @@ void expect_refused(const Result<T>& result, ErrorCode code, std::initializer_li
   ASSERT_FALSE(result.ok()) << "was accepted";
   EXPECT_EQ(error_code_name(result.error().code), error_code_name(code)) << result.error().message;
   for (const std::string_view part : named) {
-    EXPECT_NE(result.error().message.find(part), std::string::npos) << "'" << part << "' in: " << result.error().message;
+    EXPECT_NE(result.error().message.find(part), std::string::npos)
+        << "'" << part << "' in: " << result.error().message;
   }
 }
 
