@@ -60,8 +60,10 @@ Result<double> make_cold(const std::string& path) {
   if (!resident) return resident.error();
   const double share = static_cast<double>(*resident) / static_cast<double>(file.bytes());
   if (share < 0.01) return share;
-  return make_error(ErrorCode::kResource, "{}: {:.1f} % of it stays in memory after eviction, so it is not cold: another "
-                    "process maps it", path, 100 * share);
+  return make_error(ErrorCode::kResource,
+                    "{}: {:.1f} % of it stays in memory after eviction, so it is not cold: another "
+                    "process maps it",
+                    path, 100 * share);
 }
 
 }  // namespace rowtide::bench

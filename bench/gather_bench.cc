@@ -3,11 +3,11 @@
 //
 // Every measurement is a process of its own (this program again, as --child), on a file that was evicted and found
 // cold. Stock and plug-in take turns. Both must give the same logits.
-#include <CLI/CLI.hpp>
 #include <dlfcn.h>
 #include <ggml-backend.h>
 #include <llama.h>
 #include <sys/resource.h>
+#include <CLI/CLI.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -16,11 +16,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <span>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -99,9 +96,11 @@ std::uint64_t proc_number(const char* file, std::string_view name) {
 
 /// Loads llama.cpp's CPU back end from beside its library, after the plug-in where that is to serve.
 void start_llama(bool with_plugin) {
-  llama_log_set([](ggml_log_level level, const char* text, void*) {
-    if (level == GGML_LOG_LEVEL_ERROR) std::fputs(text, stderr);
-  }, nullptr);
+  llama_log_set(
+      [](ggml_log_level level, const char* text, void*) {
+        if (level == GGML_LOG_LEVEL_ERROR) std::fputs(text, stderr);
+      },
+      nullptr);
   unsetenv("GGML_BACKEND_PATH");
   if (with_plugin) ggml_backend_register(ggml::registration());
   Dl_info library{};
@@ -133,8 +132,10 @@ llama_context* new_context(llama_model* model, const Options& options, GatherTim
 }
 
 std::vector<llama_token> tokenize(const llama_model* model, const Options& options) {
-  std::ifstream stream(options.text);
-  const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+  constexpr std::size_t kBytesPerToken = 8;  // more than text needs; the rest of a long text is not looked at
+  std::ifstream stream(options.text, std::ios::binary);
+  std::string text(kBytesPerToken * options.tokens, '\0');
+  text.resize(static_cast<std::size_t>(stream.read(text.data(), static_cast<std::streamsize>(text.size())).gcount()));
   std::vector<llama_token> tokens(text.size());
   const auto count = llama_tokenize(llama_model_get_vocab(model), text.data(), static_cast<std::int32_t>(text.size()),
                                     tokens.data(), static_cast<std::int32_t>(tokens.size()), false, false);
@@ -167,9 +168,13 @@ std::string prefill(llama_context* context, std::vector<llama_token> tokens, std
 json table_counters() {
   json counters = json::array();
   for (const auto& table : ggml::served_tables()) {
-    counters.push_back({{"source", table.source}, {"method", table.method}, {"rows", table.counters.rows},
-                        {"unique_rows", table.counters.unique_rows}, {"reads", table.counters.reads},
-                        {"bytes_read", table.counters.bytes_read}, {"memory_bytes", table.counters.memory_bytes}});
+    counters.push_back({{"source", table.source},
+                        {"method", table.method},
+                        {"rows", table.counters.rows},
+                        {"unique_rows", table.counters.unique_rows},
+                        {"reads", table.counters.reads},
+                        {"bytes_read", table.counters.bytes_read},
+                        {"memory_bytes", table.counters.memory_bytes}});
   }
   return counters;
 }
@@ -210,10 +215,9 @@ int measure(const Options& options) {
 json run_child(const Options& options, const std::string& method, std::uint64_t table_offset) {
   const auto share = make_cold(options.model);
   if (!share) fail(share.error().message);
-  const std::string command =
-      fmt::format("'{}' '{}' --text '{}' --tokens {} --ubatch {} --child {}",
-                  std::filesystem::read_symlink("/proc/self/exe").string(), options.model, options.text, options.tokens,
-                  options.ubatch, method);
+  const std::string command = fmt::format("'{}' '{}' --text '{}' --tokens {} --ubatch {} --child {}",
+                                          std::filesystem::read_symlink("/proc/self/exe").string(), options.model,
+                                          options.text, options.tokens, options.ubatch, method);
   FILE* const pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) fail("cannot start a child");
   std::string output;
@@ -230,7 +234,8 @@ json run_child(const Options& options, const std::string& method, std::uint64_t 
 }
 
 void print_run(const json& run) {
-  fmt::print(stderr, "{:>8}: gather {:6.3f} s, {:5.1f} us a row, {:6} major faults, first row after {:.3f} s, peak RSS "
+  fmt::print(stderr,
+             "{:>8}: gather {:6.3f} s, {:5.1f} us a row, {:6} major faults, first row after {:.3f} s, peak RSS "
              "{} MiB, resident before {:.2f} %\n",
              run["method"].get<std::string>(), run["gather_seconds"].get<double>(),
              1e6 * run["gather_seconds"].get<double>() / run["rows"].get<double>(), run["major_faults"].get<long>(),
@@ -250,8 +255,11 @@ json summary(const json& runs, const std::string& method, std::uint64_t dense_by
     beside.add(run["peak_rss_bytes"].get<double>() - static_cast<double>(dense_bytes));
     written = std::max(written, run["bytes_written"].get<std::uint64_t>());
   }
-  return {{"gather_seconds", gather.json()}, {"load_seconds", load.json()}, {"first_row_seconds", first_row.json()},
-          {"prefill_seconds", prefill.json()}, {"peak_rss_beside_weights_bytes", beside.json()},
+  return {{"gather_seconds", gather.json()},
+          {"load_seconds", load.json()},
+          {"first_row_seconds", first_row.json()},
+          {"prefill_seconds", prefill.json()},
+          {"peak_rss_beside_weights_bytes", beside.json()},
           {"bytes_written", written}};
 }
 
@@ -269,10 +277,16 @@ int compare(const Options& options) {
   }
   bool same = true;
   for (const auto& run : runs) same = same && run["logits_sha256"] == runs[0]["logits_sha256"];
-  json report{{"model", options.model}, {"table_rows", extent.rows}, {"weights_bytes", checkpoint->bytes_rest()},
-              {"tokens", options.tokens}, {"ubatch", options.ubatch}, {"repeat", options.repeat}, {"state", "cold"},
+  json report{{"model", options.model},
+              {"table_rows", extent.rows},
+              {"weights_bytes", checkpoint->bytes_rest()},
+              {"tokens", options.tokens},
+              {"ubatch", options.ubatch},
+              {"repeat", options.repeat},
+              {"state", "cold"},
               {"stock", summary(runs, "stock", checkpoint->bytes_rest())},
-              {"rowtide", summary(runs, "rowtide", checkpoint->bytes_rest())}, {"same_logits", same}};
+              {"rowtide", summary(runs, "rowtide", checkpoint->bytes_rest())},
+              {"same_logits", same}};
   const double ratio = report["rowtide"]["gather_seconds"]["median"].get<double>() /
                        report["stock"]["gather_seconds"]["median"].get<double>();
   report["gather_ratio"] = ratio;

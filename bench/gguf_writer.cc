@@ -159,7 +159,8 @@ int write_pieces(const Draft& draft, const Content& content) {
     auto* const piece = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kPieceBytes));
     for (std::uint64_t i; failure == 0 && (i = next++) < pieces;) {
       const std::uint64_t from = i * kPieceBytes;
-      const std::uint64_t bytes = std::min(kPieceBytes, (content.bytes() - from + kPageBytes - 1) / kPageBytes * kPageBytes);
+      const std::uint64_t bytes =
+          std::min(kPieceBytes, (content.bytes() - from + kPageBytes - 1) / kPageBytes * kPageBytes);
       content.fill(from, {piece, bytes}, scratch);
       if (const int error = draft.write(from, piece, bytes)) failure = error;
       done += bytes;

@@ -74,7 +74,9 @@ Tensor floats(std::string name, std::vector<std::uint64_t> dims, float centre, f
   return {std::move(name), GgmlType::kF32, std::move(dims), sizeof(float), values, std::move(fill)};
 }
 
-Tensor ones(std::string name, std::vector<std::uint64_t> dims) { return floats(std::move(name), std::move(dims), 1, 0); }
+Tensor ones(std::string name, std::vector<std::uint64_t> dims) {
+  return floats(std::move(name), std::move(dims), 1, 0);
+}
 
 Tensor table(std::uint64_t rows) {
   auto fill = [](std::uint64_t first, std::uint64_t count, std::byte* out) {
@@ -164,7 +166,8 @@ void add_delta_net(GgufWriter& file, const std::string& block) {
 void add_fusion(GgufWriter& file, const std::string& block) {
   file.tensor(matrix(block + "ple_key.weight", {kHidden, kStreamed}));
   file.tensor(matrix(block + "ple_value.weight", {kHidden, kHidden}));
-  for (const char* norm : {"key", "query", "conv"}) file.tensor(ones(block + "ple_norm_" + norm + ".weight", {kStreamed}));
+  for (const char* norm : {"key", "query", "conv"})
+    file.tensor(ones(block + "ple_norm_" + norm + ".weight", {kStreamed}));
   file.tensor(floats(block + "ple_conv1d.weight", {kConv, kStreamed}, 0, 0.5f));
 }
 
@@ -208,8 +211,8 @@ Result<void> make(const std::string& path, std::uint64_t rows, std::uint64_t den
   if (!constants) return constants.error();
   const std::uint64_t addressed = constants->head_offsets.back() + constants->head_sizes.back();
   const std::uint64_t padded = (addressed + 127) / 128 * 128;
-  const auto experts = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>((dense_mib << 20) / kExpertBytes, kExpertsMin, kExpertsMax));
+  const auto experts =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>((dense_mib << 20) / kExpertBytes, kExpertsMin, kExpertsMax));
   GgufWriter file;
   add_model_keys(file, experts);
   add_table_keys(file, *constants);
@@ -227,7 +230,8 @@ int main(int argc, char** argv) {
   std::string path, tokenizer = ROWTIDE_SOURCE_DIR "/models/tidepool.gguf";
   std::uint64_t rows = 320'000'000, dense_mib = 0;
   app.add_option("PATH", path, "the file to write")->required();
-  app.add_option("--rows", rows, "rows, rounded up to what 16 prime head sizes give")->check(CLI::Range(16'000, 2'000'000'000));
+  app.add_option("--rows", rows, "rows, rounded up to what 16 prime head sizes give")
+      ->check(CLI::Range(16'000, 2'000'000'000));
   app.add_option("--dense-mib", dense_mib, "grow the other weights by experts to about so many MiB (up to about 850)");
   app.add_option("--tokenizer", tokenizer, "GGUF file to take the tokenizer from: 4,096 tokens, end of text 4093");
   CLI11_PARSE(app, argc, argv);

@@ -130,8 +130,7 @@ json run(const std::string& path, int repeat) {
     fail(make_error(ErrorCode::kUsage, "{}: holds no table that make_table wrote", path));
   }
   const Table& table = checkpoint.tables().front();
-  const std::vector<Way> ways{{"io_uring", {.depth = kDepth}},
-                              {"pread", {.depth = kDepth, .allow_uring = false}}};
+  const std::vector<Way> ways{{"io_uring", {.depth = kDepth}}, {"pread", {.depth = kDepth, .allow_uring = false}}};
   const std::uint32_t block = must(io::open_block_source({path}, ways[0].options))->block_bytes();
   Samples first_row, fio;
   for (int i = 0; i < repeat; ++i) first_row.add(seconds_to_first_row(path));
@@ -149,15 +148,21 @@ json run(const std::string& path, int repeat) {
     }
     json entry{{"rows", batch}};
     for (const auto& [name, numbers] : measured) {
-      entry[name] = {{"rows_per_s", numbers.rows_per_s.json()}, {"reads_per_s", numbers.reads_per_s.json()},
+      entry[name] = {{"rows_per_s", numbers.rows_per_s.json()},
+                     {"reads_per_s", numbers.reads_per_s.json()},
                      {"batch_us", {{"p50", numbers.batch_us.median()}, {"p99", numbers.batch_us.at(0.99)}}}};
     }
-    entry["pread_to_io_uring"] =
-        measured["pread"].rows_per_s.median() / measured["io_uring"].rows_per_s.median();
+    entry["pread_to_io_uring"] = measured["pread"].rows_per_s.median() / measured["io_uring"].rows_per_s.median();
     batches.push_back(std::move(entry));
   }
-  json report{{"file", path}, {"rows", table.rows}, {"state", "cold"}, {"block", block}, {"depth", kDepth},
-              {"repeat", repeat}, {"open_to_first_row_seconds", first_row.json()}, {"batches", std::move(batches)}};
+  json report{{"file", path},
+              {"rows", table.rows},
+              {"state", "cold"},
+              {"block", block},
+              {"depth", kDepth},
+              {"repeat", repeat},
+              {"open_to_first_row_seconds", first_row.json()},
+              {"batches", std::move(batches)}};
   if (!fio.empty()) {
     report["fio_reads_per_s"] = fio.json();
     report["reads_to_fio"] = report["batches"][4]["io_uring"]["reads_per_s"]["median"].get<double>() / fio.median();

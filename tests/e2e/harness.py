@@ -168,7 +168,7 @@ class Server:
             return error.code, json.load(error)
 
     def tokens_and_log_probabilities(self, prompt, slot=0):
-        """The tokens, and for each the candidates' (id, log-probability); fails on anything that is no finite number."""
+        """The tokens, and for each the candidates' (id, log-probability). Fails on a number that is not finite."""
         status, answer = self.request(prompt, slot)
         if status != 200:
             raise AssertionError(f"HTTP {status}: {answer}\n{self.log()}")

@@ -1,4 +1,4 @@
-"""However llama.cpp loads the model, the output is stock's; where the table lies in no file, it is gathered in memory."""
+"""However llama.cpp loads the model, the output is stock's. A table that lies in no file is gathered in memory."""
 import unittest
 
 from harness import EndToEndTest, MODEL, complete

@@ -62,7 +62,8 @@ class SameOutput(EndToEndTest):
     def generate(self, *arguments):
         command, environment = harness.command_and_environment(
             harness.BUILD / "rowtide",
-            ["generate", "-m", self.model, "-p", harness.PROMPTS[1], "-n", "32", "--threads", "1", "--json", *arguments],
+            ["generate", "-m", self.model, "-p", harness.PROMPTS[1], "-n", "32", "--threads", "1", "--json",
+             *arguments],
             plugin=False)
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)

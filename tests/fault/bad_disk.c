@@ -20,7 +20,9 @@ static int bad_disk_does(const char* what) {
   return mode != NULL && strcmp(mode, what) == 0;
 }
 
-static int is_gguf(const char* path, size_t length) { return length >= 5 && memcmp(path + length - 5, ".gguf", 5) == 0; }
+static int is_gguf(const char* path, size_t length) {
+  return length >= 5 && memcmp(path + length - 5, ".gguf", 5) == 0;
+}
 
 static int is_gguf_descriptor(int fd) {
   char link[64], path[PATH_MAX];
@@ -37,13 +39,13 @@ static int open_with(int folder, const char* path, int flags, mode_t mode) {
   return (int)syscall(SYS_openat, folder, path, flags, mode);
 }
 
-#define MODE_OF(flags, mode)                       \
-  mode_t mode = 0;                                 \
-  if ((flags) & (O_CREAT | __O_TMPFILE)) {         \
-    va_list arguments;                             \
-    va_start(arguments, flags);                    \
-    mode = va_arg(arguments, mode_t);              \
-    va_end(arguments);                             \
+#define MODE_OF(flags, mode)               \
+  mode_t mode = 0;                         \
+  if ((flags) & (O_CREAT | __O_TMPFILE)) { \
+    va_list arguments;                     \
+    va_start(arguments, flags);            \
+    mode = va_arg(arguments, mode_t);      \
+    va_end(arguments);                     \
   }
 
 int open(const char* path, int flags, ...) {
