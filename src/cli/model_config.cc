@@ -19,8 +19,7 @@ using nlohmann::json;
 constexpr std::string_view kServed = "qwen_ple";
 constexpr std::array<std::string_view, 4> kNotYetServed = {"deepseek_engram", "engram_demo", "longcat", "unigram"};
 
-AddressedTable qwen_table(const QwenPleConfig& config, std::uint32_t layer) {
-  QwenPleConstants constants = value_of(derive_qwen_ple(config));
+AddressedTable qwen_table(const QwenPleConfig& config, const QwenPleConstants& constants, std::uint32_t layer) {
   return {fmt::format("model.language_model.layers.{}.ple.ple_embedding.ngram_embedding", layer), layer,
           make_qwen_ple(config, constants)};
 }
@@ -98,7 +97,10 @@ class ConfigReader {
 }  // namespace
 
 std::vector<AddressedTable> tables_of_family(const std::string& name) {
-  if (name == kServed) return {qwen_table(released_qwen_ple(), 1)};
+  if (name == kServed) {
+    QwenPleConfig config = released_qwen_ple();
+    return {qwen_table(config, value_of(derive_qwen_ple(config)), 1)};
+  }
   if (std::find(kNotYetServed.begin(), kNotYetServed.end(), name) != kNotYetServed.end()) {
     throw Failure(kExitRefused, "unsupported",
                   fmt::format("--family: the addressing of {} is not in this version; it knows {}", name, kServed));
@@ -122,7 +124,9 @@ std::vector<AddressedTable> tables_of_config(const std::string& path, std::strin
   std::vector<AddressedTable> tables;
   for (std::uint32_t layer : reader.table_layers()) {
     config.dense_index = static_cast<std::uint32_t>(tables.size());
-    tables.push_back(qwen_table(config, layer));
+    auto constants = derive_qwen_ple(config);
+    if (!constants) throw Failure(kExitRefused, "malformed", fmt::format("{}: {}", path, constants.error().message));
+    tables.push_back(qwen_table(config, *constants, layer));
   }
   return tables;
 }

@@ -19,8 +19,8 @@ namespace {
 
 /// What llama.cpp said at level error, for the sentence that reports a failure.
 std::string& llama_errors() {
-  static std::string lines;
-  return lines;
+  static std::string words;
+  return words;
 }
 
 void log_llama(ggml_log_level level, const char* text, void* print_all) {
@@ -32,6 +32,7 @@ void log_llama(ggml_log_level level, const char* text, void* print_all) {
 Failure llama_failure(ExitCode exit_code, std::string_view what) {
   std::string words = llama_errors();
   while (!words.empty() && words.back() == '\n') words.pop_back();
+  for (std::size_t end = 0; (end = words.find('\n', end)) != std::string::npos;) words.replace(end, 1, "; ");
   return {exit_code, "llama", fmt::format("{}{}{}", what, words.empty() ? "" : ": ", words)};
 }
 
@@ -127,7 +128,9 @@ void LlamaContext::append(std::span<const llama_token> tokens) {
   std::vector<llama_token> batch(tokens.begin(), tokens.end());  // the C API takes no const
   int status = llama_decode(context_.get(), llama_batch_get_one(batch.data(), static_cast<std::int32_t>(batch.size())));
   if (status != 0) {
-    std::string where = fmt::format("computing tokens {} to {} failed", position_, position_ + batch.size() - 1);
+    std::string what = batch.size() == 1 ? fmt::format("token {}", position_)
+                                         : fmt::format("tokens {} to {}", position_, position_ + batch.size() - 1);
+    std::string where = fmt::format("computing {} failed", what);
     std::string read_error = last_error_line();
     if (!read_error.empty()) throw Failure(kExitFailed, "io", fmt::format("{}: {}", where, read_error));
     throw llama_failure(kExitFailed, fmt::format("{} (llama_decode gives {})", where, status));

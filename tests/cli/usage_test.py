@@ -1,0 +1,65 @@
+"""Commands, options, help, version, exit codes and the log level."""
+import unittest
+
+from program import DONE, FAILED, MODEL, ProgramTest, USAGE
+
+COMMANDS = ["inspect", "address", "rows", "generate"]
+
+
+class Usage(ProgramTest):
+    def test_help_lists_the_commands_and_the_exit_codes(self):
+        text = self.succeed("--help").output
+        for words in [*COMMANDS, "Examples:", "Exit codes: 0 done", "3 input", "ROWTIDE_LOG"]:
+            self.assertIn(words, text)
+        self.assertEqual(self.succeed("-h").output, text)
+
+    def test_each_command_has_help_with_examples(self):
+        for command in COMMANDS:
+            with self.subTest(command):
+                ended = self.succeed(command, "--help")
+                for words in [f"rowtide {command} ", "Examples:\n  rowtide " + command, "Exit codes: 0 done", "--json"]:
+                    self.assertIn(words, ended.output)
+                self.assertEqual(ended.messages, "")
+
+    def test_version(self):
+        self.assertRegex(self.succeed("--version").output, r"^rowtide \d+\.\d+\.\d+\n$")
+
+    def test_no_command(self):
+        self.assertIn("no command", self.run_program().messages)
+        self.assertEqual(self.run_program().code, USAGE)
+
+    def test_an_unknown_command_names_the_nearest(self):
+        self.fail_with(USAGE, "usage", "inspekt", MODEL, words=["'inspekt'", "did you mean 'inspect'?"])
+        self.assertNotIn("did you mean", self.fail_with(USAGE, "usage", "xylophone", words=["'xylophone'"]))
+
+    def test_an_unknown_option_names_the_nearest(self):
+        for command, given, nearest in [("inspect", "--jsn", "--json"), ("rows", "--id=4", "--ids"),
+                                        ("generate", "--modle", "--model"), ("address", "--tokns", "--tokens")]:
+            with self.subTest(command):
+                ended = self.run_program(command, given, "x")
+                self.assertEqual(ended.code, USAGE)
+                self.assertIn(f"unknown option '{given.split('=')[0]}' (did you mean '{nearest}'?)", ended.messages)
+                self.assertIn(f"rowtide {command} --help", ended.messages)
+
+    def test_what_is_missing_or_too_much(self):
+        self.fail_with(USAGE, "usage", "inspect", words=["PATH is required"])
+        self.fail_with(USAGE, "usage", "inspect", MODEL, "second", words=["unexpected argument 'second'"])
+        self.fail_with(USAGE, "usage", "rows", MODEL, words=["--ids is required"])
+        self.fail_with(USAGE, "usage", "rows", MODEL, "--ids", words=["--ids"])
+
+    def test_the_log_level_is_checked_at_start(self):
+        for level in ["error", "warn", "info", "debug"]:
+            self.assertEqual(self.run_program("--version", environment={"ROWTIDE_LOG": level}).code, DONE)
+        for level in ["", "loud", "INFO"]:
+            self.fail_with(USAGE, "usage", "inspect", MODEL, environment={"ROWTIDE_LOG": level},
+                           words=[f"ROWTIDE_LOG is '{level}'", "error, warn, info or debug"])
+
+    def test_output_that_cannot_be_written_is_a_failure(self):
+        with open("/dev/full", "wb") as full:
+            ended = self.run_program("inspect", MODEL, output=full)
+        self.assertEqual(ended.code, FAILED)
+        self.assertIn("standard output cannot be written", ended.messages)
+
+
+if __name__ == "__main__":
+    unittest.main()
