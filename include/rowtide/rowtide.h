@@ -26,6 +26,7 @@
  * Text given back is UTF-8, ends in a zero byte and lives as long as the handle it came from.
  * Nothing here prints, exits or lets a C++ exception out.
  */
+/* NOLINTBEGIN(readability-identifier-naming): the names of C. */
 #ifndef ROWTIDE_ROWTIDE_H_
 #define ROWTIDE_ROWTIDE_H_
 
@@ -184,3 +185,4 @@ ROWTIDE_API rowtide_error* rowtide_reader_read(rowtide_reader* reader, const uin
 #endif
 
 #endif /* ROWTIDE_ROWTIDE_H_ */
+/* NOLINTEND(readability-identifier-naming) */

@@ -3,6 +3,6 @@
 
 namespace rowtide {
 
-__extension__ typedef unsigned __int128 Uint128;
+__extension__ typedef unsigned __int128 Uint128;  // NOLINT(modernize-use-using): takes no __extension__
 
 }  // namespace rowtide

@@ -65,6 +65,9 @@ rowtide_error* guarded(Body body) noexcept {
 }
 
 struct Argument {
+  template <class Pointee>
+  Argument(Pointee* given, const char* its_name) : pointer(static_cast<const void*>(given)), name(its_name) {}
+
   const void* pointer;
   const char* name;
 };
@@ -78,7 +81,7 @@ Result<void> present(std::initializer_list<Argument> arguments) {
 
 // An array may be NULL if it has no elements.
 Argument array(const void* pointer, std::uint64_t count, const char* name) {
-  return {count == 0 ? name : pointer, name};
+  return {count == 0 ? static_cast<const void*>(name) : pointer, name};
 }
 
 Result<const rowtide::Addressing*> addressing_of(const rowtide_table& table) {

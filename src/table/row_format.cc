@@ -16,6 +16,9 @@ namespace {
 constexpr std::size_t kBlockValues = 32;  // of the block formats: one binary16 scale for so many numbers
 constexpr std::size_t kScaleBytes = 2;
 
+// From binary16's exponent bias to binary32's, in binary32's place.
+constexpr std::uint32_t kRebias = (127U - 15U) << 23U;
+
 struct Layout {
   std::string_view name;
   std::uint64_t unit_values;  // a row is a whole number of units
@@ -33,10 +36,10 @@ constexpr std::array<Layout, 6> kLayouts = {{
 
 const Layout& layout_of(RowFormat format) { return kLayouts[static_cast<std::size_t>(format)]; }
 
-using Levels = std::array<std::int8_t, 16>;  // what the sixteen 4-bit codes stand for, before the scale
+using Levels = std::array<float, 16>;  // what the sixteen 4-bit codes stand for, before the scale
 
-constexpr Levels kQ4_0Levels = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
-constexpr Levels kIq4NlLevels = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+constexpr Levels kLinearLevels = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
+constexpr Levels kNonLinearLevels = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
 template <class Word>
 Word load(const std::byte* bytes) {
@@ -49,7 +52,6 @@ Word load(const std::byte* bytes) {
 // does not depend on the caller's flush-to-zero mode. Masks instead of branches, so that the compiler
 // can convert several numbers at once.
 float f16_to_f32(std::uint16_t half) {
-  constexpr std::uint32_t kRebias = (127 - 15) << 23;
   const std::int32_t magnitude = half & 0x7fff;
   const auto subnormal = std::bit_cast<std::uint32_t>(static_cast<float>(magnitude) * 0x1p-24F);
   const auto is_subnormal = static_cast<std::uint32_t>((magnitude - 0x0400) >> 31);
@@ -83,7 +85,9 @@ void decode_q8_0(const std::byte* raw, std::uint64_t values, float* out) {
   for (std::uint64_t first = 0; first < values; first += kBlockValues) {
     const float scale = f16_to_f32(load<std::uint16_t>(raw));
     raw += kScaleBytes;
-    for (std::size_t i = 0; i < kBlockValues; ++i) out[first + i] = scale * load<std::int8_t>(raw + i);
+    for (std::size_t i = 0; i < kBlockValues; ++i) {
+      out[first + i] = scale * static_cast<float>(load<std::int8_t>(raw + i));
+    }
     raw += kBlockValues;
   }
 }
@@ -94,7 +98,7 @@ void decode_4_bit(const Levels& levels, const std::byte* raw, std::uint64_t valu
   for (std::uint64_t first = 0; first < values; first += kBlockValues) {
     const float scale = f16_to_f32(load<std::uint16_t>(raw));
     raw += kScaleBytes;
-    std::array<float, 16> products;
+    Levels products;
     for (std::size_t code = 0; code < products.size(); ++code) products[code] = scale * levels[code];
     for (std::size_t i = 0; i < kBlockValues / 2; ++i) {
       const auto codes = std::to_integer<std::size_t>(raw[i]);
@@ -129,8 +133,8 @@ void decode_f32(RowFormat format, const std::byte* raw, std::uint64_t values, fl
     case RowFormat::kF16: decode_f16(raw, values, out); return;
     case RowFormat::kBf16: decode_bf16_to_f32(raw, values, out); return;
     case RowFormat::kQ8_0: decode_q8_0(raw, values, out); return;
-    case RowFormat::kQ4_0: decode_4_bit(kQ4_0Levels, raw, values, out); return;
-    case RowFormat::kIq4Nl: decode_4_bit(kIq4NlLevels, raw, values, out); return;
+    case RowFormat::kQ4_0: decode_4_bit(kLinearLevels, raw, values, out); return;
+    case RowFormat::kIq4Nl: decode_4_bit(kNonLinearLevels, raw, values, out); return;
   }
 }
 
@@ -140,12 +144,13 @@ void decode_bf16(RowFormat format, const std::byte* raw, std::uint64_t values, s
     std::memcpy(out, raw, values * sizeof(std::uint16_t));
     return;
   }
-  std::array<float, 8 * kBlockValues> piece;
+  const Layout& layout = layout_of(format);
+  std::array<float, 8 * kBlockValues> piece;  // a whole number of any format's units
   while (values > 0) {
     const std::uint64_t count = std::min<std::uint64_t>(values, piece.size());
     decode_f32(format, raw, count, piece.data());
     for (std::uint64_t i = 0; i < count; ++i) out[i] = f32_to_bf16(piece[i]);
-    raw += *row_bytes(format, count);
+    raw += count / layout.unit_values * layout.unit_bytes;
     out += count;
     values -= count;
   }

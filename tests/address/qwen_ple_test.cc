@@ -147,7 +147,7 @@ TEST(QwenPle, AnEmptyChunkCompletesTheHistory) {
 
 TEST(QwenPle, AnImageCostsFortyDistinctRows) {
   const Model model = make_model(released_qwen_ple());
-  const TokenId image = *model.addressing->image_token_id();
+  const TokenId image = model.addressing->image_token_id().value();
   std::vector<TokenId> tokens(101, image);
   tokens[0] = 248053;
   History history = model.addressing->start();
