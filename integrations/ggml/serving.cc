@@ -67,10 +67,11 @@ void refresh_sign(Registry& state) {
 
 void log_serving(const Serving& serving, const ggml_tensor& tensor) {
   const bool tested = std::find(kTestedGgmlVersions.begin(), kTestedGgmlVersions.end(), ggml_version()) != kTestedGgmlVersions.end();
+  const double mib = static_cast<double>(tensor.ne[1]) * static_cast<double>(tensor.nb[1]) / (1024 * 1024);
   log_line(LogLevel::kInfo,
-           fmt::format("serving {} ({} rows of {} values, {}, {:.2f} GiB) from {}: {}; ggml {}{}", serving.name,
-                       tensor.ne[1], tensor.ne[0], row_format_name(*row_format_of(tensor.type)),
-                       static_cast<double>(tensor.ne[1]) * static_cast<double>(tensor.nb[1]) / (1024.0 * 1024 * 1024),
+           fmt::format("serving {} ({} rows of {} values, {}, {}) from {}: {}; ggml {}{}", serving.name, tensor.ne[1],
+                       tensor.ne[0], row_format_name(*row_format_of(tensor.type)),
+                       mib < 1024 ? fmt::format("{:.2f} MiB", mib) : fmt::format("{:.2f} GiB", mib / 1024),
                        serving.source, serving.method, ggml_version(), tested ? "" : " (untested version)"));
 }
 
