@@ -89,6 +89,7 @@ class TableLargerThanMemory(EndToEndTest):
     def test_the_dense_weights_are_read_once_and_the_table_is_left_alone(self):
         with Server(plugin=True, model=self.model) as server:
             read = bytes_read(server.process.pid)
+            print(f"read until ready: {read / self.dense_bytes:.3f} of the dense part", file=sys.stderr)
             self.assertGreater(read, 0.9 * self.dense_bytes, "the dense weights were not cold")
             self.assertLess(read, 1.05 * self.dense_bytes)
             for slot, prompt in enumerate(harness.PROMPTS):
