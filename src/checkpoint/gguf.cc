@@ -99,26 +99,29 @@ Result<void> append(Gguf& set, Part part) {
   return {};
 }
 
-Result<void> append_all_parts(Gguf& set, Part given, const io::FileOpener& open) {
-  const Split split = given.split;
-  const std::string path = given.file.path;
-  const std::string ending = name_ending(split.number, split.count);
-  if (!path.ends_with(ending)) {
-    return make_error(ErrorCode::kMalformed,
-                      "{}: says that it is part {} of {}, so its name must end in {} for the others to "
-                      "be found",
-                      path, split.number + 1, split.count, ending);
-  }
-  const std::string stem = path.substr(0, path.size() - ending.size());
-  for (std::uint64_t number = 0; number < split.count; ++number) {
-    if (number == split.number) {
-      if (auto done = append(set, std::move(given)); !done) return done;
-      continue;
-    }
-    auto part = open_other_part(stem + name_ending(number, split.count), number, path, split, open);
+/// The set's parts [from, to), found by the name of `given`.
+Result<void> append_parts(Gguf& set, const std::string& given, const Split& split, std::uint64_t from, std::uint64_t to,
+                          const io::FileOpener& open) {
+  const std::string stem = given.substr(0, given.size() - name_ending(split.number, split.count).size());
+  for (std::uint64_t number = from; number < to; ++number) {
+    auto part = open_other_part(stem + name_ending(number, split.count), number, given, split, open);
     if (!part) return part.error();
     if (auto done = append(set, *std::move(part)); !done) return done;
   }
+  return {};
+}
+
+Result<void> append_set(Gguf& set, Part given, const io::FileOpener& open) {
+  const Split split = given.split;
+  const std::string path = given.file.path;
+  if (const std::string ending = name_ending(split.number, split.count); !path.ends_with(ending)) {
+    return make_error(ErrorCode::kMalformed,
+                      "{}: says that it is part {} of {}, so for the others to be found its name must end in {}", path,
+                      split.number + 1, split.count, ending);
+  }
+  if (auto done = append_parts(set, path, split, 0, split.number, open); !done) return done;
+  if (auto done = append(set, std::move(given)); !done) return done;
+  if (auto done = append_parts(set, path, split, split.number + 1, split.count, open); !done) return done;
   if (set.tensors.size() == split.tensors) return {};
   return make_error(ErrorCode::kMalformed, "{}: key '{}': {}, but the {} parts hold {} tensors", path, kSplitTensors,
                     split.tensors, split.count, set.tensors.size());
@@ -150,7 +153,7 @@ Result<Gguf> open_gguf(const std::string& path, const io::FileOpener& open) {
   if (!given) return given.error();
   Gguf set;
   const bool is_split = given->split.count > 1;
-  auto appended = is_split ? append_all_parts(set, *std::move(given), open) : append(set, *std::move(given));
+  auto appended = is_split ? append_set(set, *std::move(given), open) : append(set, *std::move(given));
   if (!appended) return appended.error();
   if (auto sorted = sort_by_name(set); !sorted) return sorted.error();
   return set;

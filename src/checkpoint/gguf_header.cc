@@ -13,7 +13,9 @@
 namespace rowtide::checkpoint {
 namespace {
 
+constexpr std::string_view kAlignment = "general.alignment";
 constexpr std::uint64_t kDefaultAlignment = 32;
+constexpr std::uint64_t kMaxAlignment = 0x8000'0000;
 constexpr std::uint64_t kMaxValues = std::numeric_limits<std::int64_t>::max();  // of a tensor, as in ggml
 constexpr std::uint64_t kMinTensorBytes = 8 + 4 + 8 + 4 + 8;                    // no name, one dimension
 
@@ -24,7 +26,7 @@ struct Counts {
 
 void check_version(HeaderReader& in, std::uint32_t version) {
   if (version == 2 || version == 3) return;
-  const bool is_swapped = version != 0 && (version & 0xffff) == 0;
+  const bool is_swapped = version != 0 && (version & 0xffffu) == 0;
   in.fail(ErrorCode::kUnsupported,
           is_swapped
               ? fmt::format("version {:#010x} shows a big-endian file; only little-endian ones are served", version)
@@ -127,11 +129,11 @@ std::vector<Tensor> read_tensors(HeaderReader& in, std::uint64_t count) {
 }
 
 Result<std::uint64_t> read_alignment(const Metadata& metadata) {
-  constexpr std::string_view kKey = "general.alignment";
-  if (!metadata.has(kKey)) return kDefaultAlignment;
-  auto alignment = metadata.integer(kKey);
-  if (alignment && !std::has_single_bit(*alignment)) {
-    return metadata.error(ErrorCode::kMalformed, kKey, fmt::format("{} is not a power of two", *alignment));
+  if (!metadata.has(kAlignment)) return kDefaultAlignment;
+  auto alignment = metadata.integer(kAlignment);
+  if (alignment && (!std::has_single_bit(*alignment) || *alignment > kMaxAlignment)) {
+    return metadata.error(ErrorCode::kMalformed, kAlignment,
+                          fmt::format("{} is not a power of two of at most 32 bits", *alignment));
   }
   return alignment;
 }
@@ -195,8 +197,9 @@ Result<GgufHeader> read_gguf_header(const io::File& file) {
   header.metadata = *std::move(metadata);
   auto alignment = read_alignment(header.metadata);
   if (!alignment) return alignment.error();
-  // The position is inside the file and the alignment at most 2^63, so this cannot wrap.
-  header.header_bytes = header.tensors.empty() ? in.position() : *checked_align_up(in.position(), *alignment);
+  // The position lies inside a file, so this cannot wrap. Without tensors there is no padding.
+  const std::uint64_t step = header.tensors.empty() ? 1 : *alignment;
+  header.header_bytes = (in.position() + step - 1) / step * step;
   for (Tensor& tensor : header.tensors) {
     if (auto placed = place(file, *alignment, header.header_bytes, tensor); !placed) return placed.error();
   }

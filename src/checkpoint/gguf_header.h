@@ -20,13 +20,13 @@
 namespace rowtide::checkpoint {
 
 // Limits that no real file comes near; they keep the memory for any input below 16 MiB.
-inline constexpr std::uint64_t kMaxPairs = 8 * 1024;
-inline constexpr std::uint64_t kMaxTensors = 16 * 1024;          // of a whole set
-inline constexpr std::uint64_t kMaxKeyBytes = 65535;             // the format's own
-inline constexpr std::uint64_t kMaxTensorNameBytes = 64;         // the format's own
-inline constexpr std::uint64_t kMaxKeptTextBytes = 1024;         // longer values are passed over
-inline constexpr std::uint64_t kMaxKeptArraySize = 1024;         // longer arrays are passed over
-inline constexpr std::uint64_t kMaxKeptBytes = 2 * 1024 * 1024;  // all keys, texts and numbers together
+inline constexpr std::uint64_t kMaxPairs = 8'192;
+inline constexpr std::uint64_t kMaxTensors = 16'384;       // of a whole set
+inline constexpr std::uint64_t kMaxKeyBytes = 65'535;      // the format's own
+inline constexpr std::uint64_t kMaxTensorNameBytes = 64;   // the format's own
+inline constexpr std::uint64_t kMaxKeptTextBytes = 1'024;  // longer values are passed over
+inline constexpr std::uint64_t kMaxKeptArraySize = 1'024;  // longer arrays are passed over
+inline constexpr std::uint64_t kMaxKeptBytes = 2'097'152;  // all keys, texts and numbers together
 
 struct Tensor {
   std::string name;

@@ -30,7 +30,9 @@ void HeaderReader::skip(std::uint64_t bytes) {
 }
 
 void HeaderReader::fail(ErrorCode code, std::string_view message) {
-  if (!error_) error_ = make_error(code, "{}: {}: {}", file_.path(), subject_, message);
+  if (failed_) return;
+  failed_ = true;
+  error_ = make_error(code, "{}: {}: {}", file_.path(), subject_, message);
 }
 
 const std::byte* HeaderReader::take(std::size_t bytes) {
@@ -48,6 +50,7 @@ bool HeaderReader::fill(std::size_t bytes) {
   window_start_ = position_;
   window_.resize(std::min<std::uint64_t>(kWindowBytes, announced_end_ - position_));
   if (auto read = file_.read(position_, window_); !read) {
+    failed_ = true;
     error_ = read.error();
     return false;
   }

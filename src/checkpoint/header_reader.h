@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +19,7 @@ namespace rowtide::checkpoint {
 /// The first failure sticks: from then on every read gives zero or nothing, and loops check failed().
 class HeaderReader {
  public:
-  static constexpr std::size_t kWindowBytes = 64 * 1024;
+  static constexpr std::size_t kWindowBytes = 65'536;
 
   explicit HeaderReader(const io::File& file) : file_(file) {}
 
@@ -47,9 +46,9 @@ class HeaderReader {
   /// What is being read ("key 'general.name'"), for the messages that follow.
   void set_subject(std::string subject) { subject_ = std::move(subject); }
   void fail(ErrorCode code, std::string_view message);
-  bool failed() const { return error_.has_value(); }
+  bool failed() const { return failed_; }
   /// The first failure; only when failed().
-  const Error& error() const { return *error_; }
+  const Error& error() const { return error_; }
 
  private:
   static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in the file");
@@ -59,7 +58,8 @@ class HeaderReader {
 
   const io::File& file_;
   std::string subject_ = "header";
-  std::optional<Error> error_;
+  bool failed_ = false;
+  Error error_{};
   std::uint64_t position_ = 0;
   std::uint64_t announced_end_ = 0;  // never past the file's end
   std::uint64_t window_start_ = 0;

@@ -13,6 +13,8 @@
 namespace rowtide {
 namespace {
 
+constexpr std::string_view kArchitecture = "general.architecture";
+
 /// A safetensors file begins with the u64 length of a JSON object, which follows.
 bool looks_like_safetensors(const io::File& file) {
   std::array<std::byte, 9> start;
@@ -37,13 +39,11 @@ Result<void> check_kind(const std::string& path, const io::FileOpener& open) {
 
 /// Empty for a file that does not say, such as one of statistics for quantisation.
 Result<std::string> read_architecture(const checkpoint::Gguf& gguf) {
-  constexpr std::string_view kKey = "general.architecture";
-  if (!gguf.metadata.has(kKey)) return std::string();
-  auto architecture = gguf.metadata.text(kKey);
-  if (architecture && !is_printable(*architecture)) {
-    return gguf.metadata.error(ErrorCode::kMalformed, kKey, fmt::format("'{}' is no name", printable(*architecture)));
-  }
-  return architecture;
+  if (!gguf.metadata.has(kArchitecture)) return std::string();
+  auto architecture = gguf.metadata.text(kArchitecture);
+  if (!architecture || is_printable(*architecture)) return architecture;
+  return gguf.metadata.error(ErrorCode::kMalformed, kArchitecture,
+                             fmt::format("'{}' is no name", printable(*architecture)));
 }
 
 }  // namespace
@@ -61,12 +61,10 @@ Result<Checkpoint> CheckpointOpener::open(const std::string& path) const {
   checkpoint.model_type_ = *std::move(architecture);
   for (const checkpoint::GgufFile& file : gguf->files) checkpoint.files_.push_back({file.path, file.bytes});
   if (checkpoint.model_type_ != kQwenArchitecture) return checkpoint;
-  auto table = find_qwen_table(*gguf);
-  if (!table) return table.error();
-  if (*table) {
-    checkpoint.family_ = (*table)->addressing->family();
-    checkpoint.tables_.push_back(**std::move(table));
-  }
+  auto tables = find_qwen_tables(*gguf);
+  if (!tables) return tables.error();
+  checkpoint.tables_ = *std::move(tables);
+  if (!checkpoint.tables_.empty()) checkpoint.family_ = checkpoint.tables_.front().addressing->family();
   return checkpoint;
 }
 

@@ -15,7 +15,7 @@
 namespace rowtide {
 namespace {
 
-constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kReadBytes = 65'536;
 constexpr std::size_t kProbeTokens = 64;
 constexpr std::uint64_t kNoToken = ~std::uint64_t{0};
 

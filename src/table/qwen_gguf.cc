@@ -191,9 +191,27 @@ Result<void> check_shape(const Gguf& gguf, const Tensor& tensor) {
                              fmt::format("{}, but the rows of tensor '{}' have {} values", *stored, kTensor, width));
 }
 
+/// All but the layer.
+Result<Table> read_table(const Gguf& gguf, const Tensor& tensor) {
+  auto format = read_row_format(gguf, tensor);
+  if (!format) return format.error();
+  if (auto shape = check_shape(gguf, tensor); !shape) return shape.error();
+  auto addressing = read_addressing(gguf, tensor.shape[1]);
+  if (!addressing) return addressing.error();
+  Table table;
+  table.name = tensor.name;
+  table.row_format = *format;
+  table.row_values = tensor.shape[0];
+  table.rows = tensor.shape[1];
+  table.row_bytes = tensor.bytes / table.rows;
+  table.extents = {{gguf.path_of(tensor), tensor.offset, 0, table.rows, gguf.files[tensor.file].header_bytes}};
+  table.addressing = *std::move(addressing);
+  return table;
+}
+
 }  // namespace
 
-Result<std::optional<Table>> find_qwen_table(const Gguf& gguf) {
+Result<std::vector<Table>> find_qwen_tables(const Gguf& gguf) {
   const Tensor* tensor = gguf.find_tensor(kTensor);
   std::vector<std::uint64_t> layers;
   if (gguf.metadata.has(kLayers)) {
@@ -201,29 +219,19 @@ Result<std::optional<Table>> find_qwen_table(const Gguf& gguf) {
     if (!stored) return stored.error();
     layers = *std::move(stored);
   }
-  if (layers.empty() && tensor == nullptr) return std::optional<Table>();
-  if (layers.empty())
+  if (layers.empty() && tensor == nullptr) return std::vector<Table>();
+  if (layers.empty()) {
     return tensor_error(gguf, ErrorCode::kMalformed, fmt::format("is there, but key '{}' names no layer", kLayers));
-  if (tensor == nullptr)
+  }
+  if (tensor == nullptr) {
     return tensor_error(gguf, ErrorCode::kMalformed, fmt::format("is missing, but key '{}' is there", kLayers));
-
-  Table table;
-  table.name = tensor->name;
+  }
   auto layer = read_layer(gguf.metadata, layers);
   if (!layer) return layer.error();
-  table.layer = *layer;
-  auto format = read_row_format(gguf, *tensor);
-  if (!format) return format.error();
-  table.row_format = *format;
-  if (auto shape = check_shape(gguf, *tensor); !shape) return shape.error();
-  table.row_values = tensor->shape[0];
-  table.rows = tensor->shape[1];
-  table.row_bytes = tensor->bytes / table.rows;
-  table.extents = {{gguf.path_of(*tensor), tensor->offset, 0, table.rows, gguf.files[tensor->file].header_bytes}};
-  auto addressing = read_addressing(gguf, table.rows);
-  if (!addressing) return addressing.error();
-  table.addressing = *std::move(addressing);
-  return std::optional<Table>(std::move(table));
+  auto table = read_table(gguf, *tensor);
+  if (!table) return table.error();
+  table->layer = *layer;
+  return std::vector<Table>{*std::move(table)};
 }
 
 }  // namespace rowtide

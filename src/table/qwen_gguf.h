@@ -11,8 +11,8 @@
 // first head's size, and every constant that follows must equal the stored one.
 #pragma once
 
-#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "checkpoint/gguf.h"
 #include "rowtide/result.h"
@@ -22,8 +22,8 @@ namespace rowtide {
 
 inline constexpr std::string_view kQwenArchitecture = "qwen4exp";
 
-/// The table of a checkpoint of that architecture; nothing if it has neither the keys nor the tensor.
+/// The table of a checkpoint of that architecture; none if it has neither the keys nor the tensor.
 /// kMalformed, kUnsupported (row format) or kMismatch (constants), naming file, tensor or key, index and value.
-Result<std::optional<Table>> find_qwen_table(const checkpoint::Gguf& gguf);
+Result<std::vector<Table>> find_qwen_tables(const checkpoint::Gguf& gguf);
 
 }  // namespace rowtide
