@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
+#include <span>
 
 #include "cli/command.h"
 #include "cli/input.h"
@@ -15,66 +17,56 @@ namespace rowtide::cli {
 namespace {
 
 struct Options {
-  std::string path, family, config;  // one of them
-  std::string tokens, tokens_file;   // one of them
-  std::string history, token_map;
-  bool tokens_given = false, history_given = false, token_map_given = false, json = false;
+  std::optional<std::string> path, family, config;  // one of them
+  std::optional<std::string> tokens, tokens_file;   // one of them
+  std::optional<std::string> history, token_map;
+  bool json = false;
 };
 
 bool read_options(const Arguments& arguments, Options& options) {
-  CLI::App app("Turns token ids into the row ids that each token reads.", "rowtide address");
-  auto* path = app.add_option("PATH", options.path, "a checkpoint with a table")->option_text(" ");
-  auto* family = app.add_option("--family", options.family, "a family as released: qwen_ple")->option_text("NAME");
-  auto* config = app.add_option("--config", options.config, "a model's config.json")->option_text("FILE");
-  auto* tokens =
-      app.add_option("--tokens", options.tokens, "token ids, separated by commas or spaces; negative ones too");
-  tokens->option_text("LIST");
-  auto* tokens_file =
-      app.add_option("--tokens-file", options.tokens_file, "a text file of token ids; - is standard input");
-  tokens_file->option_text("FILE");
-  auto* history = app.add_option("--history", options.history,
-                                 "token ids that came before, oldest first; left out: the sequence starts here");
-  history->option_text("LIST");
-  auto* token_map = app.add_option("--token-map", options.token_map, "vocabulary compression; qwen_ple has none");
-  token_map->option_text("FILE");
-  add_json_flag(app, options.json);
-  app.footer(
-      help_footer("  rowtide address models/tidepool.gguf --tokens 17,4,99\n"
-                  "  rowtide address --family qwen_ple --tokens '9707 11 1879 0' --history 42,7\n"
-                  "  rowtide address --config config.json --tokens-file - --json < ids.txt\n"));
-  if (!parse(app, arguments)) return false;
+  ArgumentParser parser("rowtide address", "Turns token ids into the row ids that each token reads.",
+                        "  rowtide address models/tidepool.gguf --tokens 17,4,99\n"
+                        "  rowtide address --family qwen_ple --tokens '9707 11 1879 0' --history 42,7\n"
+                        "  rowtide address --config config.json --tokens-file - --json < ids.txt\n",
+                        options.json);
+  parser.optional_path(options.path, "a checkpoint with a table");
+  parser.optional("--family", "NAME", options.family, "a family as released: qwen_ple");
+  parser.optional("--config", "FILE", options.config, "a model's config.json");
+  parser.optional("--tokens", "LIST", options.tokens, "token ids, separated by commas or spaces; negative ones too");
+  parser.optional("--tokens-file", "FILE", options.tokens_file, "a text file of token ids; - is standard input");
+  parser.optional("--history", "LIST", options.history,
+                  "token ids that came before, oldest first; left out: the sequence starts here");
+  parser.optional("--token-map", "FILE", options.token_map, "vocabulary compression; qwen_ple has none");
+  if (!parser.parse(arguments)) return false;
 
-  if ((path->count() > 0) + (family->count() > 0) + (config->count() > 0) != 1) {
-    throw usage_failure("give one of PATH, --family and --config; see rowtide address --help");
+  if (options.path.has_value() + options.family.has_value() + options.config.has_value() != 1) {
+    parser.fail("give one of PATH, --family and --config");
   }
-  if ((tokens->count() > 0) + (tokens_file->count() > 0) != 1) {
-    throw usage_failure("give one of --tokens and --tokens-file; see rowtide address --help");
+  if (options.tokens.has_value() == options.tokens_file.has_value()) {
+    parser.fail("give one of --tokens and --tokens-file");
   }
-  options.tokens_given = tokens->count() > 0;
-  options.history_given = history->count() > 0;
-  options.token_map_given = token_map->count() > 0;
   return true;
 }
 
 std::vector<AddressedTable> find_tables(const Options& options) {
-  if (!options.family.empty()) return tables_of_family(options.family);
-  if (!options.config.empty()) return tables_of_config(options.config, read_text(options.config));
-  Checkpoint checkpoint = opened(Checkpoint::open(options.path));
+  if (options.family) return tables_of_family(*options.family);
+  if (options.config) return tables_of_config(*options.config, read_text(*options.config));
+  Checkpoint checkpoint = opened(Checkpoint::open(*options.path));
   std::vector<AddressedTable> tables;
   for (const Table& table : checkpoint.tables()) {
     if (table.addressing) tables.push_back({table.name, table.layer, table.addressing});
   }
   if (tables.empty()) {
     throw Failure(kExitRefused, "not_found",
-                  fmt::format("{}: holds no conditional-memory table, so its tokens have no rows", options.path));
+                  fmt::format("{}: holds no conditional-memory table, so its tokens have no rows", *options.path));
   }
   return tables;
 }
 
 /// The history before the first token: what was given, as far back as the addressing looks, or a sequence's start.
 History history_before(const Options& options, const Addressing& addressing) {
-  if (!options.history_given) return addressing.start();
-  History given = parse_ids("--history", options.history);
+  if (!options.history) return addressing.start();
+  History given = parse_ids("--history", *options.history);
   std::size_t kept = std::min(given.size(), addressing.history_tokens());
   return History(given.end() - static_cast<std::ptrdiff_t>(kept), given.end());
 }
@@ -106,11 +98,11 @@ ExitCode run_address(const Arguments& arguments) {
   if (!read_options(arguments, options)) return kExitDone;
   std::vector<AddressedTable> tables = find_tables(options);
   std::string family(tables.front().addressing->family());
-  if (options.token_map_given) {
+  if (options.token_map) {
     throw usage_failure("--token-map: {} hashes the tokenizer's own ids, there is no vocabulary compression", family);
   }
-  std::vector<TokenId> tokens = options.tokens_given ? parse_ids("--tokens", options.tokens)
-                                                     : parse_ids("--tokens-file", read_text(options.tokens_file));
+  std::vector<TokenId> tokens = options.tokens ? parse_ids("--tokens", *options.tokens)
+                                               : parse_ids("--tokens-file", read_text(*options.tokens_file));
 
   Json listed = Json::array();
   History history;

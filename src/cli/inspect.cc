@@ -119,16 +119,15 @@ void print(const Checkpoint& checkpoint, const std::vector<Inspected>& tables) {
 ExitCode run_inspect(const Arguments& arguments) {
   std::string path;
   bool json = false;
-  CLI::App app(
-      "Says what is in a checkpoint and which conditional-memory tables it holds. Reads headers, and at most 64 "
-      "blocks of a\ntable for its identity.",
-      "rowtide inspect");
-  app.add_option("PATH", path, "a GGUF file; of a split set, any part")->required()->option_text(" ");
-  add_json_flag(app, json);
-  app.footer(
-      help_footer("  rowtide inspect models/tidepool.gguf\n"
-                  "  rowtide inspect --json model-00001-of-00004.gguf\n"));
-  if (!parse(app, arguments)) return kExitDone;
+  ArgumentParser parser(
+      "rowtide inspect",
+      "Says what is in a checkpoint and which conditional-memory tables it holds. Reads headers, and at most 64\n"
+      "blocks of a table for its identity.",
+      "  rowtide inspect models/tidepool.gguf\n"
+      "  rowtide inspect --json model-00001-of-00004.gguf\n",
+      json);
+  parser.required_path(path, "a GGUF file; of a split set, any part");
+  if (!parser.parse(arguments)) return kExitDone;
 
   Checkpoint checkpoint = opened(Checkpoint::open(path));
   std::vector<Inspected> tables;

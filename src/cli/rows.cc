@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <map>
+#include <cstring>
+#include <optional>
+#include <span>
 
 #include "cli/command.h"
 #include "cli/input.h"
@@ -17,29 +19,27 @@ namespace rowtide::cli {
 namespace {
 
 struct Options {
-  std::string path, table, ids;
+  std::string path, ids;
+  std::optional<std::string> table;
   Output::Form form = Output::Form::kRaw;
   bool json = false;
 };
 
 bool read_options(const Arguments& arguments, Options& options) {
-  const std::map<std::string, Output::Form> forms = {
-      {"raw", Output::Form::kRaw}, {"bf16", Output::Form::kBf16}, {"f32", Output::Form::kF32}};
-  CLI::App app("Reads rows of a table from the checkpoint's file and prints them in the order asked.", "rowtide rows");
-  app.add_option("PATH", options.path, "a checkpoint with a table")->required()->option_text(" ");
-  app.add_option("--ids", options.ids, "row ids (required), separated by commas or spaces")
-      ->required()
-      ->option_text("LIST");
-  app.add_option("--table", options.table, "which table; may be left out where there is one")->option_text("NAME");
-  app.add_option("--format", options.form,
-                 "raw: the stored bytes in hex (default); bf16, f32: decoded, in JSON as hex words")
-      ->transform(CLI::CheckedTransformer(forms))
-      ->option_text("raw|bf16|f32");
-  add_json_flag(app, options.json);
-  app.footer(
-      help_footer("  rowtide rows models/tidepool.gguf --ids 0,689535\n"
-                  "  rowtide rows models/tidepool.gguf --ids 5 --format f32 --json\n"));
-  return parse(app, arguments);
+  std::string form = "raw";
+  ArgumentParser parser("rowtide rows",
+                        "Reads rows of a table from the checkpoint's file and prints them in the order asked.",
+                        "  rowtide rows models/tidepool.gguf --ids 0,689535\n"
+                        "  rowtide rows models/tidepool.gguf --ids 5 --format f32 --json\n",
+                        options.json);
+  parser.required_path(options.path, "a checkpoint with a table");
+  parser.required("--ids", "LIST", options.ids, "row ids (required), separated by commas or spaces");
+  parser.optional("--table", "NAME", options.table, "which table; may be left out where there is one");
+  parser.choice("--format", {"raw", "bf16", "f32"}, form,
+                "raw: the stored bytes in hex (default); bf16, f32: decoded, in JSON as hex words");
+  if (!parser.parse(arguments)) return false;
+  options.form = form == "f32" ? Output::Form::kF32 : form == "bf16" ? Output::Form::kBf16 : Output::Form::kRaw;
+  return true;
 }
 
 Table find_table(const Options& options) {
@@ -48,15 +48,15 @@ Table find_table(const Options& options) {
   if (tables.empty()) {
     throw Failure(kExitRefused, "not_found", fmt::format("{}: holds no conditional-memory table", options.path));
   }
-  if (options.table.empty() && tables.size() == 1) return tables.front();
+  if (!options.table && tables.size() == 1) return tables.front();
   std::vector<std::string> names;
   for (const Table& table : tables) {
     if (table.name == options.table) return table;
     names.push_back(table.name);
   }
-  if (options.table.empty()) throw usage_failure("--table: give one of {}", fmt::join(names, ", "));
+  if (!options.table) throw usage_failure("--table: give one of {}", fmt::join(names, ", "));
   throw Failure(kExitRefused, "not_found",
-                fmt::format("{}: holds no table '{}', but {}", options.path, options.table, fmt::join(names, ", ")));
+                fmt::format("{}: holds no table '{}', but {}", options.path, *options.table, fmt::join(names, ", ")));
 }
 
 std::vector<RowId> row_ids(const Options& options, const Table& table) {

@@ -66,7 +66,7 @@ ExitCode generate(const GenerateOptions& options) {
     if (!options.json) print_piece(piece);
   };
   std::vector<llama_token> prompt = prompt_tokens(model, options);
-  auto context_tokens = static_cast<std::uint32_t>(prompt.size()) + static_cast<std::uint32_t>(options.tokens);
+  auto context_tokens = static_cast<std::uint32_t>(prompt.size()) + options.tokens;
   LlamaContext context(model, {context_tokens, options.ubatch, options.threads});
 
   GenerateReport report;

@@ -11,10 +11,10 @@ namespace rowtide::cli {
 struct GenerateOptions {
   std::string model;
   std::string prompt;
-  std::int32_t tokens = 128;  // to generate, at most
-  float temperature = 0;      // 0: greedy
+  std::uint32_t tokens = 128;  // to generate, at most
+  float temperature = 0;       // 0: greedy
   std::uint32_t seed = 0;
-  std::int32_t threads = 1;
+  std::uint32_t threads = 1;
   std::uint32_t ubatch = 512;
   bool with_store = true;
   bool json = false;

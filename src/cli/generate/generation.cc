@@ -51,7 +51,7 @@ void read_prompt(LlamaContext& context, std::span<const llama_token> prompt, std
 std::vector<llama_token> prompt_tokens(const LlamaModel& model, const GenerateOptions& options) {
   std::vector<llama_token> prompt = model.tokenize(options.prompt);
   if (prompt.empty()) throw usage_failure("{}: the prompt gives no token", options.model);
-  if (prompt.size() + static_cast<std::size_t>(options.tokens) > model.trained_context()) {
+  if (prompt.size() + options.tokens > model.trained_context()) {
     throw usage_failure(
         "{}: {} tokens of prompt and {} to generate are more than the {} that the model was trained for; "
         "shorten the prompt or give a smaller -n",
@@ -82,7 +82,7 @@ Generation generate_text(const LlamaModel& model, LlamaContext& context, std::sp
     sink(piece);
     generation.tokens.push_back(token);
     generation.text += piece;
-    if (generation.tokens.size() == static_cast<std::size_t>(options.tokens)) break;
+    if (generation.tokens.size() == options.tokens) break;
     context.append({&token, 1});
   }
   generation.generate_seconds = seconds_since(start);

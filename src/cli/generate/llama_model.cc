@@ -116,8 +116,8 @@ LlamaContext::LlamaContext(const LlamaModel& model, const Size& size) : vocabula
   params.n_ctx = size.tokens;
   params.n_batch = size.ubatch;
   params.n_ubatch = size.ubatch;
-  params.n_threads = size.threads;
-  params.n_threads_batch = size.threads;
+  params.n_threads = static_cast<std::int32_t>(size.threads);
+  params.n_threads_batch = static_cast<std::int32_t>(size.threads);
   context_.reset(llama_init_from_model(model.get(), params));
   if (!context_) {
     throw llama_failure(kExitFailed, fmt::format("llama.cpp cannot make a context of {} tokens", size.tokens));

@@ -40,7 +40,7 @@ class LlamaContext {
   struct Size {
     std::uint32_t tokens;  // prompt and generated ones
     std::uint32_t ubatch;
-    std::int32_t threads;
+    std::uint32_t threads;
   };
   LlamaContext(const LlamaModel& model, const Size& size);
 
