@@ -1,0 +1,23 @@
+#include "base/printable.h"
+
+#include <gtest/gtest.h>
+
+namespace rowtide {
+namespace {
+
+TEST(Printable, EscapesWhatATerminalOrJsonWouldMind) {
+  EXPECT_EQ(printable("blk.0.weight"), "blk.0.weight");
+  EXPECT_EQ(printable(std::string_view("a\n\0\x7f\xc3\xa9", 6)), "a\\x0a\\x00\\x7f\\xc3\\xa9");
+  EXPECT_EQ(printable(""), "");
+  EXPECT_TRUE(is_printable("blk.0 ~"));
+  EXPECT_FALSE(is_printable("tab\t"));
+  EXPECT_FALSE(is_printable("\xc3\xa9"));
+}
+
+TEST(Printable, CutsWhatIsLong) {
+  EXPECT_EQ(printable(std::string(80, 'k')), std::string(80, 'k'));
+  EXPECT_EQ(printable(std::string(81, 'k')), std::string(80, 'k') + "...");
+}
+
+}  // namespace
+}  // namespace rowtide
