@@ -35,6 +35,7 @@ class Generate(ProgramTest):
                                       "memory_bytes", "budget_bytes", "mode"})
         self.assertEqual((store["hits"], store["budget_bytes"], store["mode"]), (0, 0, "disk"))
         self.assertEqual(store["rows"], 16 * (document["prompt_tokens"] + 19))
+        self.assertEqual(store["bundles"], store["rows"] // 8)
         self.assertTrue(0 < store["reads"] <= store["unique_rows"] <= store["rows"], store)
         self.assertGreaterEqual(store["bytes_read"], 512 * store["reads"])
         self.assertGreater(store["memory_bytes"], 0)
