@@ -37,16 +37,16 @@ void HeaderReader::fail(ErrorCode code, std::string_view message) {
 
 const std::byte* HeaderReader::take(std::size_t bytes) {
   if (failed() || bytes == 0) return nullptr;
+  assert(bytes <= kWindowBytes && bytes <= announced_end_ - position_);
   const std::uint64_t window_end = window_start_ + window_.size();
   const bool inside = position_ >= window_start_ && position_ + bytes <= window_end;
-  if (!inside && !fill(bytes)) return nullptr;
+  if (!inside && !fill()) return nullptr;
   const std::byte* begin = window_.data() + (position_ - window_start_);
   position_ += bytes;
   return begin;
 }
 
-bool HeaderReader::fill(std::size_t bytes) {
-  assert(bytes <= kWindowBytes && bytes <= announced_end_ - position_);
+bool HeaderReader::fill() {
   window_start_ = position_;
   window_.resize(std::min<std::uint64_t>(kWindowBytes, announced_end_ - position_));
   if (auto read = file_.read(position_, window_); !read) {

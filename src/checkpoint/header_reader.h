@@ -54,7 +54,7 @@ class HeaderReader {
   static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in the file");
 
   const std::byte* take(std::size_t bytes);
-  bool fill(std::size_t bytes);
+  bool fill();
 
   const io::File& file_;
   std::string subject_ = "header";
