@@ -16,14 +16,14 @@
 namespace rowtide::cli {
 namespace {
 
-struct Options {
+struct AddressOptions {
   std::optional<std::string> path, family, config;  // one of them
   std::optional<std::string> tokens, tokens_file;   // one of them
   std::optional<std::string> history, token_map;
   bool json = false;
 };
 
-bool read_options(const Arguments& arguments, Options& options) {
+bool read_options(const Arguments& arguments, AddressOptions& options) {
   ArgumentParser parser("rowtide address", "Turns token ids into the row ids that each token reads.",
                         "  rowtide address models/tidepool.gguf --tokens 17,4,99\n"
                         "  rowtide address --family qwen_ple --tokens '9707 11 1879 0' --history 42,7\n"
@@ -48,7 +48,7 @@ bool read_options(const Arguments& arguments, Options& options) {
   return true;
 }
 
-std::vector<AddressedTable> find_tables(const Options& options) {
+std::vector<AddressedTable> find_tables(const AddressOptions& options) {
   if (options.family) return tables_of_family(*options.family);
   if (options.config) return tables_of_config(*options.config, read_text(*options.config));
   Checkpoint checkpoint = opened(Checkpoint::open(*options.path));
@@ -64,7 +64,7 @@ std::vector<AddressedTable> find_tables(const Options& options) {
 }
 
 /// The history before the first token: what was given, as far back as the addressing looks, or a sequence's start.
-History history_before(const Options& options, const Addressing& addressing) {
+History history_before(const AddressOptions& options, const Addressing& addressing) {
   if (!options.history) return addressing.start();
   History given = parse_ids("--history", *options.history);
   std::size_t kept = std::min(given.size(), addressing.history_tokens());
@@ -94,7 +94,7 @@ Json to_json(const AddressedTable& table, std::span<const RowId> ids) {
 }  // namespace
 
 ExitCode run_address(const Arguments& arguments) {
-  Options options;
+  AddressOptions options;
   if (!read_options(arguments, options)) return kExitDone;
   std::vector<AddressedTable> tables = find_tables(options);
   std::string family(tables.front().addressing->family());

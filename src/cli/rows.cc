@@ -18,14 +18,14 @@
 namespace rowtide::cli {
 namespace {
 
-struct Options {
+struct RowsOptions {
   std::string path, ids;
   std::optional<std::string> table;
   Output::Form form = Output::Form::kRaw;
   bool json = false;
 };
 
-bool read_options(const Arguments& arguments, Options& options) {
+bool read_options(const Arguments& arguments, RowsOptions& options) {
   std::string form = "raw";
   ArgumentParser parser("rowtide rows",
                         "Reads rows of a table from the checkpoint's file and prints them in the order asked.",
@@ -42,7 +42,7 @@ bool read_options(const Arguments& arguments, Options& options) {
   return true;
 }
 
-Table find_table(const Options& options) {
+Table find_table(const RowsOptions& options) {
   Checkpoint checkpoint = opened(Checkpoint::open(options.path));
   const auto& tables = checkpoint.tables();
   if (tables.empty()) {
@@ -59,7 +59,7 @@ Table find_table(const Options& options) {
                 fmt::format("{}: holds no table '{}', but {}", options.path, *options.table, fmt::join(names, ", ")));
 }
 
-std::vector<RowId> row_ids(const Options& options, const Table& table) {
+std::vector<RowId> row_ids(const RowsOptions& options, const Table& table) {
   std::vector<std::int64_t> given = parse_ids("--ids", options.ids);
   if (given.empty()) throw usage_failure("--ids: the list is empty");
   for (std::int64_t id : given) {
@@ -120,7 +120,7 @@ std::string readable(std::span<const std::byte> row, Output::Form form) {
 }  // namespace
 
 ExitCode run_rows(const Arguments& arguments) {
-  Options options;
+  RowsOptions options;
   if (!read_options(arguments, options)) return kExitDone;
   Table table = find_table(options);
   std::vector<RowId> ids = row_ids(options, table);
