@@ -13,15 +13,16 @@
 #include "ggml/settings.h"
 #include "rowtide/log.h"
 
-// New with backend API 3. A host does not tell the number of its API, but it exports this or not.
-extern "C" __attribute__((weak)) void ggml_backend_buft_alloc_buffer_n(void);
+// ggml_backend_buft_alloc_buffer_n is new with backend API 3: a host does not tell the number of its API, but it exports
+// this or not. Under a name of our own, because headers of API 3 declare it, and not as weak.
+extern "C" __attribute__((weak)) void new_with_api_3(void) __asm__("ggml_backend_buft_alloc_buffer_n");
 
 namespace rowtide::ggml {
 namespace {
 
 /// The tables of both APIs agree in everything this file uses (buffer types, which differ, are the CPU's), so one object
 /// serves both, if it registers under the number that the host expects. A host of another API refuses it by itself.
-int host_api_version() { return ggml_backend_buft_alloc_buffer_n != nullptr ? 3 : 2; }
+int host_api_version() { return new_with_api_3 != nullptr ? 3 : 2; }
 
 const Result<Settings>& settings() {
   static const Result<Settings> instance = read_settings();
