@@ -28,8 +28,8 @@ struct Counters {
   std::uint64_t blocks = 0;       // distinct blocks the batches needed
   std::uint64_t reads = 0;        // read requests issued (neighbouring blocks share one)
   std::uint64_t bytes_read = 0;
-  std::uint64_t wait_ns = 0;      // time batches spent waiting for the device
-  std::uint64_t memory_bytes = 0; // held by the store and its readers now
+  std::uint64_t wait_ns = 0;       // time batches spent waiting for the device
+  std::uint64_t memory_bytes = 0;  // held by the store and its readers now
 };
 
 /// Where a batch goes and in which form. The memory must stay valid until the batch is finished.

@@ -12,7 +12,8 @@ void gather_in_memory(const ggml_tensor& table, std::span<const RowId> ids, floa
   const auto values = static_cast<std::uint64_t>(table.ne[0]);
   const auto format = *row_format_of(table.type);
   const auto* rows = static_cast<const std::byte*>(table.data);
-  for (std::size_t i = 0; i < ids.size(); ++i) decode_f32(format, rows + ids[i] * table.nb[1], values, out + i * values);
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    decode_f32(format, rows + ids[i] * table.nb[1], values, out + i * values);
 }
 
 }  // namespace
@@ -49,7 +50,8 @@ Result<void> Gatherer::gather(const ggml_tensor& node) {
     ids_[i] = static_cast<RowId>(asked[i]);
   }
   auto* out = static_cast<float*>(node.data);
-  if ((*bound)->reader) return (*bound)->reader->read(ids_, f32({out, ids_.size() * static_cast<std::size_t>(table.ne[0])}));
+  if ((*bound)->reader)
+    return (*bound)->reader->read(ids_, f32({out, ids_.size() * static_cast<std::size_t>(table.ne[0])}));
   gather_in_memory(table, ids_, out);
   (*bound)->serving->memory_rows += ids_.size();
   ++(*bound)->serving->memory_batches;

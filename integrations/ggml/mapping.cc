@@ -76,13 +76,15 @@ Result<FilePlace> find_file_place(const void* data, std::uint64_t bytes) {
     return Error{ErrorCode::kNotFound, "it is not mapped whole"};
   }
   const Region& first = regions.front();
-  if (first.path.empty() || first.path[0] != '/') return Error{ErrorCode::kNotFound, "it does not lie in a file mapping"};
+  if (first.path.empty() || first.path[0] != '/')
+    return Error{ErrorCode::kNotFound, "it does not lie in a file mapping"};
   for (std::size_t i = 0; i < regions.size(); ++i) {  // advice on a part of a mapping splits it into several regions
     const Region& region = regions[i];
     const bool follows = region.inode == first.inode && region.begin - first.begin == region.offset - first.offset &&
                          (i == 0 || region.begin == regions[i - 1].end);
     if (!follows) return Error{ErrorCode::kNotFound, fmt::format("its mapping of {} is not one stretch", first.path)};
-    if (region.writable) return Error{ErrorCode::kNotFound, fmt::format("its mapping of {} may be written to", first.path)};
+    if (region.writable)
+      return Error{ErrorCode::kNotFound, fmt::format("its mapping of {} may be written to", first.path)};
   }
   if (!leads_to(first.path, first.inode)) {
     return Error{ErrorCode::kNotFound, fmt::format("{} was replaced or removed since it was mapped", first.path)};

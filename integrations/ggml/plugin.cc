@@ -1,6 +1,6 @@
 // The ggml side: a registration with one ACCEL device. llama.cpp asks ACCEL devices before the CPU whether they take an
-// operation; this one accepts tensors in host memory and takes GET_ROWS on n-gram tables. Its default buffer type is the
-// CPU's, so results land in the CPU's compute buffer and nothing is copied.
+// operation; this one accepts tensors in host memory and takes GET_ROWS on n-gram tables. Its default buffer type is
+// the CPU's, so results land in the CPU's compute buffer and nothing is copied.
 #include "ggml/plugin.h"
 
 #include <fmt/format.h>
@@ -13,15 +13,16 @@
 #include "ggml/settings.h"
 #include "rowtide/log.h"
 
-// ggml_backend_buft_alloc_buffer_n is new with backend API 3: a host does not tell the number of its API, but it exports
-// this or not. Under a name of our own, because headers of API 3 declare it, and not as weak.
+// ggml_backend_buft_alloc_buffer_n is new with backend API 3: a host does not tell the number of its API, but it
+// exports this or not. Under a name of our own, because headers of API 3 declare it, and not as weak.
 extern "C" __attribute__((weak)) void new_with_api_3(void) __asm__("ggml_backend_buft_alloc_buffer_n");
 
 namespace rowtide::ggml {
 namespace {
 
-/// The tables of both APIs agree in everything this file uses (buffer types, which differ, are the CPU's), so one object
-/// serves both, if it registers under the number that the host expects. A host of another API refuses it by itself.
+/// The tables of both APIs agree in everything this file uses (buffer types, which differ, are the CPU's), so one
+/// object serves both, if it registers under the number that the host expects. A host of another API refuses it by
+/// itself.
 int host_api_version() { return new_with_api_3 != nullptr ? 3 : 2; }
 
 const Result<Settings>& settings() {
@@ -41,7 +42,8 @@ void backend_free(ggml_backend_t backend) {
 }
 
 bool computes_nothing(ggml_op op) {
-  return op == GGML_OP_NONE || op == GGML_OP_RESHAPE || op == GGML_OP_VIEW || op == GGML_OP_PERMUTE || op == GGML_OP_TRANSPOSE;
+  return op == GGML_OP_NONE || op == GGML_OP_RESHAPE || op == GGML_OP_VIEW || op == GGML_OP_PERMUTE ||
+         op == GGML_OP_TRANSPOSE;
 }
 
 ggml_status backend_graph_compute(ggml_backend_t backend, ggml_cgraph* graph) try {
@@ -80,7 +82,8 @@ void device_props(ggml_backend_dev_t device, ggml_backend_dev_props* props) {
 }
 
 ggml_backend_t device_init_backend(ggml_backend_dev_t device, const char*) {
-  static ggml_guid guid = {0x72, 0x6f, 0x77, 0x74, 0x69, 0x64, 0x65, 0x2d, 0x67, 0x67, 0x6d, 0x6c, 0x00, 0x00, 0x00, 0x01};
+  static ggml_guid guid = {0x72, 0x6f, 0x77, 0x74, 0x69, 0x64, 0x65, 0x2d,
+                           0x67, 0x67, 0x6d, 0x6c, 0x00, 0x00, 0x00, 0x01};
   ggml_backend_i calls{};
   calls.get_name = backend_name;
   calls.free = backend_free;
@@ -99,9 +102,9 @@ bool device_supports_op(ggml_backend_dev_t, const ggml_tensor* op) {
   if (op->op != GGML_OP_GET_ROWS) return false;
   const ggml_tensor& table = *op->src[0];
   const ggml_tensor& rows = *op->src[1];
-  return is_table(*settings(), table.name, table.ne[0]) && row_format_of(table.type) && is_matrix_of_whole_rows(table) &&
-         rows.type == GGML_TYPE_I32 && ggml_is_vector(&rows) && ggml_is_contiguous(&rows) && op->type == GGML_TYPE_F32 &&
-         ggml_is_contiguous(op);
+  return is_table(*settings(), table.name, table.ne[0]) && row_format_of(table.type) &&
+         is_matrix_of_whole_rows(table) && rows.type == GGML_TYPE_I32 && ggml_is_vector(&rows) &&
+         ggml_is_contiguous(&rows) && op->type == GGML_TYPE_F32 && ggml_is_contiguous(op);
 }
 
 bool device_supports_buffer_type(ggml_backend_dev_t, ggml_backend_buffer_type_t type) {

@@ -66,7 +66,8 @@ void refresh_sign(Registry& state) {
 }
 
 void log_serving(const Serving& serving, const ggml_tensor& tensor) {
-  const bool tested = std::find(kTestedGgmlVersions.begin(), kTestedGgmlVersions.end(), ggml_version()) != kTestedGgmlVersions.end();
+  const bool tested =
+      std::find(kTestedGgmlVersions.begin(), kTestedGgmlVersions.end(), ggml_version()) != kTestedGgmlVersions.end();
   const double mib = static_cast<double>(tensor.ne[1]) * static_cast<double>(tensor.nb[1]) / (1024 * 1024);
   log_line(LogLevel::kInfo,
            fmt::format("serving {} ({} rows of {} values, {}, {}) from {}: {}; ggml {}{}", serving.name, tensor.ne[1],
@@ -75,8 +76,8 @@ void log_serving(const Serving& serving, const ggml_tensor& tensor) {
                        serving.source, serving.method, ggml_version(), tested ? "" : " (untested version)"));
 }
 
-/// The table as the checkpoint describes it, which knows its n-grams; or, of a checkpoint that Rowtide does not know, as
-/// ggml does.
+/// The table as the checkpoint describes it, which knows its n-grams; or, of a checkpoint that Rowtide does not know,
+/// as ggml does.
 Result<Table> table_behind(const ggml_tensor& tensor, const FilePlace& place) {
   const auto rows = static_cast<std::uint64_t>(tensor.ne[1]), row_values = static_cast<std::uint64_t>(tensor.ne[0]);
   const RowFormat format = *row_format_of(tensor.type);
@@ -136,9 +137,12 @@ std::optional<RowFormat> row_format_of(ggml_type type) {
 Result<std::shared_ptr<Serving>> serving_of(const ggml_tensor& tensor) {
   const std::uint64_t bytes = static_cast<std::uint64_t>(tensor.ne[1]) * tensor.nb[1];
   const auto place = find_file_place(tensor.data, bytes);
-  const Key key{tensor.name, place ? place->path : "memory",
+  const Key key{tensor.name,
+                place ? place->path : "memory",
                 place ? place->offset : reinterpret_cast<std::uintptr_t>(tensor.data),
-                static_cast<std::uint64_t>(tensor.ne[1]), static_cast<std::uint64_t>(tensor.ne[0]), tensor.type};
+                static_cast<std::uint64_t>(tensor.ne[1]),
+                static_cast<std::uint64_t>(tensor.ne[0]),
+                tensor.type};
 
   std::lock_guard lock(registry().mutex);
   registry().drop_expired();

@@ -30,7 +30,8 @@ Result<Settings> read_settings() {
     settings.log_level = *level;
   }
   if (const char* value = std::getenv("ROWTIDE_TABLES")) {
-    if (*value == '\0') return refuse("ROWTIDE_TABLES", value, "give a name pattern such as 'blk.*.engram_embd.weight', or unset it");
+    if (*value == '\0')
+      return refuse("ROWTIDE_TABLES", value, "give a name pattern such as 'blk.*.engram_embd.weight', or unset it");
     settings.table_pattern = value;
   }
   for (const char* variable : {"ROWTIDE_MEMORY", "ROWTIDE_MODE", "ROWTIDE_METRICS", "ROWTIDE_TRACE"}) {

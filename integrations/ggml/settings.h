@@ -9,7 +9,7 @@
 namespace rowtide::ggml {
 
 struct Settings {
-  std::string table_pattern;  // ROWTIDE_TABLES: glob over tensor names; empty: the known n-gram tables
+  std::string table_pattern;             // ROWTIDE_TABLES: glob over tensor names; empty: the known n-gram tables
   LogLevel log_level = LogLevel::kInfo;  // ROWTIDE_LOG
 };
 

@@ -56,7 +56,7 @@ struct OpenFile {
 /// What direct I/O on this descriptor must be aligned to; nothing if the file system offers none.
 std::optional<std::uint32_t> direct_alignment([[maybe_unused]] int descriptor) {
 #ifdef STATX_DIOALIGN
-  struct statx info {};
+  struct statx info{};
   if (::statx(descriptor, "", AT_EMPTY_PATH, STATX_DIOALIGN, &info) == 0 && (info.stx_mask & STATX_DIOALIGN) != 0) {
     const std::uint32_t alignment = std::max(info.stx_dio_offset_align, info.stx_dio_mem_align);
     if (alignment == 0) return std::nullopt;
@@ -81,7 +81,7 @@ Result<OpenFile> open_with(const std::string& path, int flags) {
     return make_error(why == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo, "{}: cannot be opened: {}", path,
                       errno_text(why));
   }
-  struct stat info {};
+  struct stat info{};
   if (::fstat(file.descriptor, &info) != 0) {
     return make_error(ErrorCode::kIo, "{}: cannot be examined: {}", path, errno_text(errno));
   }
@@ -117,7 +117,8 @@ Result<OpenFile> open_buffered(const std::string& path, std::byte* buffer) {
 
 class DiskSource final : public BlockSource {
  public:
-  DiskSource(std::vector<OpenFile> files, bool direct, std::uint32_t depth) : files_(std::move(files)), direct_(direct) {
+  DiskSource(std::vector<OpenFile> files, bool direct, std::uint32_t depth)
+      : files_(std::move(files)), direct_(direct) {
     for (const OpenFile& file : files_) {
       descriptors_.push_back(file.descriptor);
       block_bytes_ = std::max(block_bytes_, file.block_bytes);

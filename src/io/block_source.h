@@ -46,9 +46,9 @@ class ReadQueue {
 class BlockSource {
  public:
   virtual ~BlockSource() = default;
-  virtual std::uint32_t block_bytes() const = 0;  // a power of two
+  virtual std::uint32_t block_bytes() const = 0;                   // a power of two
   virtual std::uint64_t file_bytes(std::uint32_t file) const = 0;  // length when it was opened
-  virtual const std::string& method() const = 0;  // "io_uring, direct I/O", for people
+  virtual const std::string& method() const = 0;                   // "io_uring, direct I/O", for people
   /// The limit on reads in flight that all queues of the device share.
   virtual InFlightLimit& limit() = 0;
   virtual Result<std::unique_ptr<ReadQueue>> queue(std::uint32_t depth) = 0;

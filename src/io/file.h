@@ -23,8 +23,8 @@ class File {
   virtual Result<void> read(std::uint64_t offset, std::span<std::byte> out) const = 0;
 };
 
-/// Opens a file of the disk for buffered reads without read-ahead. kNotFound, kIo; a directory or another thing that is no
-/// regular file is kUnsupported.
+/// Opens a file of the disk for buffered reads without read-ahead. kNotFound, kIo; a directory or another thing that is
+/// no regular file is kUnsupported.
 Result<std::unique_ptr<File>> open_file(const std::string& path);
 
 /// A file that lies in memory, for tests and fuzzers.

@@ -21,7 +21,9 @@ class InFlightLimit {
 
   /// Takes up to `wanted` (at least 1) permits for a party that holds `held` already; returns how many.
   std::uint32_t acquire(std::uint32_t wanted, std::uint32_t held);
-  void release(std::uint32_t permits) { free_.fetch_add(static_cast<std::int32_t>(permits), std::memory_order_relaxed); }
+  void release(std::uint32_t permits) {
+    free_.fetch_add(static_cast<std::int32_t>(permits), std::memory_order_relaxed);
+  }
 
   /// The limit of the device `device_id` (st_dev), made with `limit` when first asked for.
   static std::shared_ptr<InFlightLimit> of_device(std::uint64_t device_id, std::uint32_t limit);

@@ -84,7 +84,8 @@ class UringQueue final : public ReadQueue {
 Result<std::unique_ptr<ReadQueue>> open_uring_queue(const std::vector<int>& descriptors, std::uint32_t depth) {
   auto queue = std::make_unique<UringQueue>(descriptors);
   if (const int result = queue->init(depth); result < 0) {
-    const auto code = result == -ENOMEM || result == -EMFILE || result == -ENFILE ? ErrorCode::kResource : ErrorCode::kIo;
+    const auto code =
+        result == -ENOMEM || result == -EMFILE || result == -ENFILE ? ErrorCode::kResource : ErrorCode::kIo;
     return make_error(code, "the kernel refuses io_uring: {}", errno_text(-result));
   }
   return std::unique_ptr<ReadQueue>(std::move(queue));

@@ -31,8 +31,8 @@ Result<RowMap> RowMap::make(const Table& table) {
     next_row += extent.rows;
     auto known = std::find(map.paths_.begin(), map.paths_.end(), extent.path);
     if (known == map.paths_.end()) known = map.paths_.insert(known, extent.path);
-    map.pieces_.push_back({extent.first_row, next_row, extent.offset,
-                           static_cast<std::uint32_t>(known - map.paths_.begin())});
+    map.pieces_.push_back(
+        {extent.first_row, next_row, extent.offset, static_cast<std::uint32_t>(known - map.paths_.begin())});
   }
   if (next_row != table.rows) {
     return make_error(ErrorCode::kUsage, "table {}: its extents hold {} of {} rows", table.name, next_row, table.rows);
@@ -99,8 +99,8 @@ void BatchPlan::make(std::span<const RowId> ids, const RowMap& map, std::uint64_
     const std::uint64_t begin = place.offset & ~block_mask;
     const std::uint64_t end = (place.offset + row_bytes + block_mask) & ~block_mask;
     Run* last = runs_.empty() ? nullptr : &runs_.back();
-    const bool touches = last != nullptr && last->file == place.file && begin >= last->offset &&
-                         begin <= last->offset + last->bytes;
+    const bool touches =
+        last != nullptr && last->file == place.file && begin >= last->offset && begin <= last->offset + last->bytes;
     const std::uint64_t covered = touches ? last->offset + last->bytes : begin;
     blocks_ += (end - std::min(std::max(covered, begin), end)) / block_bytes;
     if (touches && end - last->offset <= run_bytes_max) {

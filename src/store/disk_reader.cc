@@ -13,9 +13,10 @@
 namespace rowtide {
 namespace {
 
-constexpr std::uint32_t kRunBytesMax = 64 * 1024;      // one read; neighbours beyond it are read apart
-constexpr std::size_t kBufferBytesMin = 4 * 1024 * 1024;  // many times depth blocks, so that one slow read stalls nobody
-constexpr std::uint32_t kRetriesMax = 8;               // of one read, after EINTR, EAGAIN or a short read
+constexpr std::uint32_t kRunBytesMax = 64 * 1024;  // one read; neighbours beyond it are read apart
+constexpr std::size_t kBufferBytesMin =
+    4 * 1024 * 1024;                      // many times depth blocks, so that one slow read stalls nobody
+constexpr std::uint32_t kRetriesMax = 8;  // of one read, after EINTR, EAGAIN or a short read
 
 std::uint64_t row_bytes_as(Output::Form form, const Table& table) {
   switch (form) {
@@ -241,8 +242,8 @@ Result<void> DiskReader::complete(const io::Completion& completion) {
   }
   const bool whole_blocks = flight.got % store_->source->block_bytes() == 0;
   if ((!again && completion.result == 0) || !whole_blocks) {
-    return read_error(run, fmt::format("the file ends at byte {}; it was cut short after it was opened",
-                                       run.offset + flight.got));
+    return read_error(
+        run, fmt::format("the file ends at byte {}; it was cut short after it was opened", run.offset + flight.got));
   }
   if (++flight.retries > kRetriesMax) return read_error(run, "the device keeps giving less than was asked for");
   wanted_.push_back(request_for(index));
@@ -275,9 +276,7 @@ void DiskReader::emit(const std::byte* row, std::byte* to) const {
   const Table& table = store_->table;
   switch (output_.form) {
     case Output::Form::kRaw: std::memcpy(to, row, table.row_bytes); return;
-    case Output::Form::kF32:
-      decode_f32(table.row_format, row, table.row_values, reinterpret_cast<float*>(to));
-      return;
+    case Output::Form::kF32: decode_f32(table.row_format, row, table.row_values, reinterpret_cast<float*>(to)); return;
     case Output::Form::kBf16:
       decode_bf16(table.row_format, row, table.row_values, reinterpret_cast<std::uint16_t*>(to));
       return;
@@ -295,8 +294,8 @@ void DiskReader::land(std::uint32_t run_index) {
 
 Error DiskReader::read_error(const Run& run, const std::string& why) const {
   return make_error(ErrorCode::kIo, "{}: reading {} bytes at offset {} for row {} of table {} failed: {}",
-                    store_->map.paths()[run.file], run.bytes, run.offset,
-                    plan_.requests()[run.first_request].row(), store_->table.name, why);
+                    store_->map.paths()[run.file], run.bytes, run.offset, plan_.requests()[run.first_request].row(),
+                    store_->table.name, why);
 }
 
 /// Gives the batch up: waits for reads in flight, whose buffers must stay until then.
@@ -319,9 +318,9 @@ void DiskReader::end_batch() {
 }
 
 void DiskReader::account_memory() {
-  const auto now = static_cast<std::int64_t>(buffer_.bytes() + plan_.memory_bytes() +
-                                             flights_.capacity() * sizeof(Flight) +
-                                             completions_.capacity() * sizeof(io::Completion));
+  const auto now =
+      static_cast<std::int64_t>(buffer_.bytes() + plan_.memory_bytes() + flights_.capacity() * sizeof(Flight) +
+                                completions_.capacity() * sizeof(io::Completion));
   store_->totals.add_memory(now - accounted_bytes_);
   accounted_bytes_ = now;
 }
@@ -357,7 +356,8 @@ Counters Totals::snapshot() const {
 Result<std::unique_ptr<Reader>> make_disk_reader(std::shared_ptr<StoreShared> store) {
   const std::uint64_t row_run = store->table.row_bytes + 2ull * store->source->block_bytes();
   const std::uint64_t largest_run = std::max<std::uint64_t>(kRunBytesMax, row_run);
-  auto reader = std::make_unique<DiskReader>(std::move(store), std::max<std::uint64_t>(kBufferBytesMin, 4 * largest_run));
+  auto reader =
+      std::make_unique<DiskReader>(std::move(store), std::max<std::uint64_t>(kBufferBytesMin, 4 * largest_run));
   if (auto ready = reader->init(); !ready) return ready.error();
   return std::unique_ptr<Reader>(std::move(reader));
 }

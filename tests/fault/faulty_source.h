@@ -36,7 +36,8 @@ class FaultyQueue final : public ReadQueue {
       const ReadRequest& request = requests_[completion.tag];
       const std::int32_t told = spoil_(reads_->fetch_add(1), request, completion.result);
       const std::int32_t kept = std::max(0, told);
-      if (told != completion.result) std::memset(request.into + kept, 0xEE, request.bytes - static_cast<std::uint32_t>(kept));
+      if (told != completion.result)
+        std::memset(request.into + kept, 0xEE, request.bytes - static_cast<std::uint32_t>(kept));
       completion.result = told;
     }
     std::shuffle(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(*count), random_);

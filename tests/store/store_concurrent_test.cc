@@ -16,8 +16,9 @@ namespace {
 void hammer(bool uring) {
   TempDir dir;
   const Table table = make_random_table(dir, {.extent_rows = {3000, 2000}}, 1);
-  auto store = *open_store(table, *io::open_block_source(RowMap::make(table)->paths(), {.depth = 8, .allow_uring = uring}),
-                           {.queue_depth = 8});
+  auto store =
+      *open_store(table, *io::open_block_source(RowMap::make(table)->paths(), {.depth = 8, .allow_uring = uring}),
+                  {.queue_depth = 8});
   std::atomic<bool> stop = false;
   std::thread watcher([&] {
     while (!stop) {

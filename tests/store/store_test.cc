@@ -22,8 +22,9 @@ struct Way {
 constexpr Way kWays[] = {{"uring_direct", true, true}, {"pread_direct", false, true}, {"pread_buffered", false, false}};
 
 std::shared_ptr<Store> open_by(const Table& table, const Way& way, StoreOptions options = {}) {
-  auto source = io::open_block_source(RowMap::make(table)->paths(),
-                                      {.depth = options.queue_depth, .allow_uring = way.uring, .allow_direct = way.direct});
+  auto source =
+      io::open_block_source(RowMap::make(table)->paths(),
+                            {.depth = options.queue_depth, .allow_uring = way.uring, .allow_direct = way.direct});
   EXPECT_TRUE(source.ok()) << source.error().message;
   auto store = open_store(table, *std::move(source), options);
   EXPECT_TRUE(store.ok()) << store.error().message;
