@@ -268,6 +268,7 @@ int compare(const Options& options) {
   if (!checkpoint) fail(checkpoint.error().message);
   if (checkpoint->tables().empty()) fail(fmt::format("{}: has no n-gram table", options.model));
   const Extent& extent = checkpoint->tables().front().extents.front();
+  const double load = load_average();
   json runs = json::array();
   for (int i = 0; i < options.repeat; ++i) {
     for (const char* method : {"stock", "rowtide"}) {
@@ -284,6 +285,7 @@ int compare(const Options& options) {
               {"ubatch", options.ubatch},
               {"repeat", options.repeat},
               {"state", "cold"},
+              {"load_average_before", load},
               {"stock", summary(runs, "stock", checkpoint->bytes_rest())},
               {"rowtide", summary(runs, "rowtide", checkpoint->bytes_rest())},
               {"same_logits", same}};
@@ -299,7 +301,7 @@ int compare(const Options& options) {
       fmt::print("{:>8}: gather median {:.3f} s ({:.3f} to {:.3f})\n", method, gather["median"].get<double>(),
                  gather["least"].get<double>(), gather["most"].get<double>());
     }
-    fmt::print("ratio {:.3f}; logits {}\n", ratio, same ? "equal" : "DIFFER");
+    fmt::print("ratio {:.3f}; logits {}; load average before {:.1f}\n", ratio, same ? "equal" : "DIFFER", load);
   }
   return same ? 0 : 1;
 }

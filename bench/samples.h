@@ -1,5 +1,7 @@
-// Repeated measurements: the middle one, and how far they lie apart.
+// Repeated measurements: the middle one, how far they lie apart, and how busy the machine was before.
 #pragma once
+
+#include <stdlib.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -21,5 +23,11 @@ class Samples {
  private:
   std::vector<double> values_;  // ascending
 };
+
+/// Tasks that wanted a core in the last minute, as the kernel averages them: what disturbed a measurement that starts.
+inline double load_average() {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 ? load : -1;
+}
 
 }  // namespace rowtide::bench

@@ -125,6 +125,7 @@ std::optional<double> fio_reads_per_s(const std::string& path, std::uint32_t blo
 }
 
 json run(const std::string& path, int repeat) {
+  const double load = load_average();
   const auto checkpoint = must(Checkpoint::open(path));
   if (checkpoint.tables().empty() || checkpoint.tables().front().row_bytes != kRowBytes) {
     fail(make_error(ErrorCode::kUsage, "{}: holds no table that make_table wrote", path));
@@ -158,6 +159,7 @@ json run(const std::string& path, int repeat) {
   json report{{"file", path},
               {"rows", table.rows},
               {"state", "cold"},
+              {"load_average_before", load},
               {"block", block},
               {"depth", kDepth},
               {"repeat", repeat},
@@ -171,9 +173,10 @@ json run(const std::string& path, int repeat) {
 }
 
 void print(const json& report) {
-  fmt::print("{}: {} rows, cold, {}-byte blocks, depth {}, median of {}\n", report["file"].get<std::string>(),
-             report["rows"].get<std::uint64_t>(), report["block"].get<std::uint32_t>(), kDepth,
-             report["repeat"].get<int>());
+  fmt::print("{}: {} rows, cold, {}-byte blocks, depth {}, median of {}, load average before {:.1f}\n",
+             report["file"].get<std::string>(), report["rows"].get<std::uint64_t>(),
+             report["block"].get<std::uint32_t>(), kDepth, report["repeat"].get<int>(),
+             report["load_average_before"].get<double>());
   fmt::print("open to first row: {:.1f} ms\n", 1e3 * report["open_to_first_row_seconds"]["median"].get<double>());
   fmt::print("{:>8} {:>14} {:>16} {:>12} {:>14} {:>16} {:>12} {:>7}\n", "batch", "io_uring row/s", "(least to most)",
              "p50 us", "pread row/s", "(least to most)", "p50 us", "ratio");
