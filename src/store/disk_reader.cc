@@ -14,8 +14,8 @@ namespace rowtide {
 namespace {
 
 constexpr std::uint32_t kRunBytesMax = 64 * 1024;  // one read; neighbours beyond it are read apart
-constexpr std::size_t kBufferBytesMin =
-    4 * 1024 * 1024;                      // many times depth blocks, so that one slow read stalls nobody
+// Many times the queue's depth in blocks, so that one slow read stalls nobody.
+constexpr std::size_t kBufferBytesMin = std::size_t{4} << 20;
 constexpr std::uint32_t kRetriesMax = 8;  // of one read, after EINTR, EAGAIN or a short read
 
 std::uint64_t row_bytes_as(Output::Form form, const Table& table) {
