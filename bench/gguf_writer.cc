@@ -143,6 +143,7 @@ struct Content {
 void show_progress(std::uint64_t done, std::uint64_t all, double seconds) {
   constexpr double kGib = 1 << 30;
   const auto filled = static_cast<std::size_t>(30 * done / all);
+  if (::isatty(STDERR_FILENO) == 0 && done < all) return;  // a log gets the last line alone
   fmt::print(stderr, "\r[{:<30}] {:.2f} of {:.2f} GiB, {:.2f} GiB/s ", std::string(filled, '#'),
              static_cast<double>(done) / kGib, static_cast<double>(all) / kGib,
              static_cast<double>(done) / kGib / std::max(seconds, 1e-3));
