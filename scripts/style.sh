@@ -13,8 +13,7 @@ case "${1:-}" in
   check) "$tools/clang-format" --dry-run --Werror "${files[@]}" ;;
   lint)
     [ -f build/compile_commands.json ] || fail "clang-tidy needs a build to look at: run make test first"
-    mapfile -t built < <(sed -n 's/^  "file": "\(.*\)",\{0,1\}$/\1/p' build/compile_commands.json | sort -u)
-    printf '%s\n' "${built[@]}" | xargs -n 1 -P "$(nproc)" "$tools/clang-tidy" -p build --quiet
+    "$tools/python" "$tools/run-clang-tidy.py" -clang-tidy-binary "$tools/clang-tidy" -p build -quiet
     ;;
   *) fail "usage: $0 format | check | lint" ;;
 esac
