@@ -52,20 +52,6 @@ std::vector<Region> regions_of(std::uintptr_t begin, std::uintptr_t end) {
   return regions;
 }
 
-/// Whether `path` leads to the very file that `inode` names. Both sides are read from the process map, because stat()
-/// names files of overlayfs and btrfs differently.
-bool leads_to(const std::string& path, const std::string& inode) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return false;
-  void* page = ::mmap(nullptr, 1, PROT_READ, MAP_PRIVATE, descriptor, 0);
-  ::close(descriptor);
-  if (page == MAP_FAILED) return false;
-  const auto address = reinterpret_cast<std::uintptr_t>(page);
-  const auto regions = regions_of(address, address + 1);
-  ::munmap(page, 1);
-  return regions.size() == 1 && regions[0].inode == inode;
-}
-
 }  // namespace
 
 Result<FilePlace> find_file_place(const void* data, std::uint64_t bytes) {
@@ -86,10 +72,22 @@ Result<FilePlace> find_file_place(const void* data, std::uint64_t bytes) {
     if (region.writable)
       return Error{ErrorCode::kNotFound, fmt::format("its mapping of {} may be written to", first.path)};
   }
-  if (!leads_to(first.path, first.inode)) {
-    return Error{ErrorCode::kNotFound, fmt::format("{} was replaced or removed since it was mapped", first.path)};
-  }
-  return FilePlace{first.path, first.offset + (begin - first.begin)};
+  FilePlace place{first.path, first.offset + (begin - first.begin), first.inode};
+  if (is_still_there(place)) return place;
+  return Error{ErrorCode::kNotFound, fmt::format("{} was replaced or removed since it was mapped", first.path)};
+}
+
+// Both sides are read from the process map, because stat() names files of overlayfs and btrfs differently.
+bool is_still_there(const FilePlace& place) {
+  const int descriptor = ::open(place.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  void* page = ::mmap(nullptr, 1, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  ::close(descriptor);
+  if (page == MAP_FAILED) return false;
+  const auto address = reinterpret_cast<std::uintptr_t>(page);
+  const auto regions = regions_of(address, address + 1);
+  ::munmap(page, 1);
+  return regions.size() == 1 && regions[0].inode == place.inode;
 }
 
 }  // namespace rowtide::ggml

@@ -1,7 +1,9 @@
 #include "ggml/serving.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,9 +25,11 @@ namespace {
 // Versions whose llama.cpp the tests run against; another is served too, and named in the log line.
 constexpr std::array<std::string_view, 2> kTestedGgmlVersions = {"0.25.1", "0.26.0"};
 
+constexpr std::size_t kSignBytesMax = std::size_t{1} << 20;
+
 /// What makes two tensors the same table.
 struct Key {
-  std::string name, source;
+  std::string name, source, inode;
   std::uint64_t place = 0;  // offset in the file, or address in memory
   std::uint64_t rows = 0, row_values = 0;
   ggml_type type{};
@@ -59,6 +63,7 @@ void refresh_sign(Registry& state) {
   const nlohmann::json document = {
       {"plugin", "rowtide"}, {"version", ROWTIDE_VERSION}, {"ggml_version", ggml_version()}, {"tables", tables}};
   const std::string text = document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (text.size() > kSignBytesMax) return;
   const ssize_t written = ::pwrite(state.sign, text.data(), text.size(), 0);
   if (written != static_cast<ssize_t>(text.size()) || ::ftruncate(state.sign, written) != 0) {
     log_line(LogLevel::kWarn, "the sign for launchers could not be written");
@@ -92,18 +97,30 @@ Result<Table> table_behind(const ggml_tensor& tensor, const FilePlace& place) {
   return table_at(tensor.name, place.path, place.offset, rows, row_values, format);
 }
 
+Result<std::shared_ptr<Store>> open_store(const ggml_tensor& tensor, const FilePlace& place) {
+  auto table = table_behind(tensor, place);
+  if (!table) return table.error();
+  return Store::open(*std::move(table));
+}
+
+void gather_from_memory(Serving& serving, const std::string& why) {
+  serving.source = "memory";
+  serving.method = fmt::format("gather in memory ({})", why);
+}
+
 /// Fills in where the rows come from.
 Result<void> choose_source(Serving& serving, const ggml_tensor& tensor, const Result<FilePlace>& place) {
   if (!place) {
-    serving.source = "memory";
-    serving.method = fmt::format("gather in memory ({})", place.error().message);
+    gather_from_memory(serving, place.error().message);
     return {};
   }
-  serving.source = place->path;
-  auto table = table_behind(tensor, *place);
-  if (!table) return table.error();
-  auto store = Store::open(*std::move(table));
+  auto store = open_store(tensor, *place);
+  if (!is_still_there(*place)) {  // so nobody knows which file the store has opened
+    gather_from_memory(serving, fmt::format("{} was replaced while it was opened", place->path));
+    return {};
+  }
   if (!store) return store.error();
+  serving.source = place->path;
   serving.store = *std::move(store);
   serving.method = serving.store->method();
   return {};
@@ -139,6 +156,7 @@ Result<std::shared_ptr<Serving>> serving_of(const ggml_tensor& tensor) {
   const auto place = find_file_place(tensor.data, bytes);
   const Key key{tensor.name,
                 place ? place->path : "memory",
+                place ? place->inode : "",
                 place ? place->offset : reinterpret_cast<std::uintptr_t>(tensor.data),
                 static_cast<std::uint64_t>(tensor.ne[1]),
                 static_cast<std::uint64_t>(tensor.ne[0]),
@@ -171,7 +189,16 @@ std::vector<ServedTable> served_tables() {
 void put_up_sign() {
   std::lock_guard lock(registry().mutex);
   if (registry().sign >= 0) return;
-  registry().sign = ::memfd_create("rowtide-status", MFD_CLOEXEC);
+  rlimit file_size{};
+  ::getrlimit(RLIMIT_FSIZE, &file_size);
+  if (file_size.rlim_cur < kSignBytesMax) {  // writing more than the limit would kill the process
+    log_line(LogLevel::kWarn, "no sign for launchers: the limit on file sizes (ulimit -f) is too small");
+    return;
+  }
+  const int descriptor = ::memfd_create("rowtide-status", MFD_CLOEXEC);
+  // Never in the place of a standard stream that was closed, or the host would print into it.
+  registry().sign = descriptor < 0 ? -1 : ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (descriptor >= 0) ::close(descriptor);
   if (registry().sign < 0) log_line(LogLevel::kWarn, "no sign for launchers: the kernel refuses a memory file");
   refresh_sign(registry());
 }
