@@ -10,9 +10,13 @@ namespace rowtide::checkpoint {
 void HeaderReader::expect(std::uint64_t count, std::uint64_t bytes_each, std::string_view what) {
   const auto bytes = checked_mul(count, bytes_each);
   const std::uint64_t left = file_.bytes() - announced_end_;
-  if (bytes && *bytes <= left) {
+  if (bytes && *bytes <= left && *bytes <= kMaxHeaderBytes - announced_end_) {
     announced_end_ += *bytes;
     return;
+  }
+  if (bytes && *bytes <= left) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("{} {} make the header longer than the limit of {} bytes", count, what, kMaxHeaderBytes));
   }
   fail(ErrorCode::kMalformed, fmt::format("{} {} take the header beyond the file's {} bytes (cut off, or damaged)",
                                           count, what, file_.bytes()));

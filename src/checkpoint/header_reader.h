@@ -20,6 +20,7 @@ namespace rowtide::checkpoint {
 class HeaderReader {
  public:
   static constexpr std::size_t kWindowBytes = 65'536;
+  static constexpr std::uint64_t kMaxHeaderBytes = std::uint64_t{256} << 20;  // published ones have 10 MiB
 
   explicit HeaderReader(const io::File& file) : file_(file) {}
 

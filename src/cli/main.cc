@@ -1,5 +1,6 @@
 // The program `rowtide`: finds the command, runs it, reports how it ended.
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -67,7 +68,7 @@ ExitCode run(const Arguments& arguments) {
 /// Runs, and sees to it that what was printed has arrived.
 ExitCode run_and_flush(const Arguments& arguments) {
   ExitCode code = run(arguments);
-  if (std::fflush(stdout) != 0) {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     throw Failure(kExitFailed, "io", fmt::format("standard output cannot be written: {}", errno_text(errno)));
   }
   return code;
@@ -81,11 +82,21 @@ ExitCode report(const Failure& failure, const Arguments& arguments) {
   return failure.exit_code();
 }
 
+/// A standard stream that was closed would be given to the next file that is opened, and written into. Takes its place
+/// with something that refuses what the stream is for.
+void occupy_closed_streams() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) >= 0) continue;
+    ::open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY);  // the lowest free number is this one
+  }
+}
+
 }  // namespace
 }  // namespace rowtide::cli
 
 int main(int argc, char** argv) {
   using namespace rowtide::cli;
+  occupy_closed_streams();
   Arguments arguments(argv + std::min(argc, 1), argv + argc);
   try {
     return run_and_flush(arguments);

@@ -78,8 +78,9 @@ Result<OpenFile> open_with(const std::string& path, int flags) {
   file.descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
   if (file.descriptor < 0) {
     const int why = errno;
-    return make_error(why == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo, "{}: cannot be opened: {}", path,
-                      errno_text(why));
+    const bool exhausted = why == EMFILE || why == ENFILE || why == ENOMEM;
+    const ErrorCode code = exhausted ? ErrorCode::kResource : why == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
+    return make_error(code, "{}: cannot be opened: {}", path, errno_text(why));
   }
   struct stat info{};
   if (::fstat(file.descriptor, &info) != 0) {

@@ -34,7 +34,7 @@ class DiskReader final : public Reader {
 
   Result<void> init() {
     if (buffer_.data() == nullptr) {
-      return make_error(ErrorCode::kResource, "no memory for a reader's buffer of {} bytes", buffer_.bytes());
+      return make_error(ErrorCode::kResource, "table {}: no memory for a reader's buffer", store_->table.name);
     }
     if (auto opened = open_queue(); !opened) return opened;
     wanted_.reserve(store_->depth);
@@ -62,6 +62,8 @@ class DiskReader final : public Reader {
 
   Result<void> open_queue();
   Result<void> check(std::span<const RowId> ids, Output output) const;
+  Result<void> start(std::span<const RowId> ids, Output output);
+  Result<void> complete_all();
   Result<void> pump();
   Result<void> submit_wanted();
   Result<void> reap();
@@ -125,6 +127,12 @@ Result<void> DiskReader::check(std::span<const RowId> ids, Output output) const 
 
 Result<void> DiskReader::begin(std::span<const RowId> ids, Output output) {
   if (auto valid = check(ids, output); !valid) return valid;
+  auto started = without_throwing([&] { return start(ids, output); });
+  if (!started && busy_) abandon();
+  return started;
+}
+
+Result<void> DiskReader::start(std::span<const RowId> ids, Output output) {
   if (!queue_) {
     if (auto opened = open_queue(); !opened) return opened;
   }
@@ -138,22 +146,15 @@ Result<void> DiskReader::begin(std::span<const RowId> ids, Output output) {
   wait_ns_ = reads_ = bytes_read_ = 0;
   busy_ = true;
   store_->source->limit().join();
-  if (auto pumped = pump(); !pumped) {
-    abandon();
-    return pumped;
-  }
-  return {};
+  return pump();
 }
 
 Result<void> DiskReader::finish() {
   if (!busy_) return {};
-  while (oldest_ < plan_.runs().size()) {
-    auto step = pump();
-    if (step) step = reap();
-    if (!step) {
-      abandon();
-      return step;
-    }
+  auto completed = without_throwing([&] { return complete_all(); });
+  if (!completed) {
+    abandon();
+    return completed;
   }
   Counters batch;
   batch.batches = 1;
@@ -166,6 +167,14 @@ Result<void> DiskReader::finish() {
   batch.wait_ns = wait_ns_;
   store_->totals.add(batch);
   end_batch();
+  return {};
+}
+
+Result<void> DiskReader::complete_all() {
+  while (oldest_ < plan_.runs().size()) {
+    if (auto pumped = pump(); !pumped) return pumped;
+    if (auto reaped = reap(); !reaped) return reaped;
+  }
   return {};
 }
 

@@ -24,7 +24,8 @@ class DiskStore final : public Store, public std::enable_shared_from_this<DiskSt
 
   Result<std::unique_ptr<Reader>> reader() override {
     // The reader refers to the store's members, so it keeps the store alive.
-    return make_disk_reader(std::shared_ptr<StoreShared>(shared_from_this(), &shared_));
+    return without_throwing(
+        [&] { return make_disk_reader(std::shared_ptr<StoreShared>(shared_from_this(), &shared_)); });
   }
 
   Counters counters() const override { return shared_.totals.snapshot(); }
@@ -62,11 +63,13 @@ Result<std::shared_ptr<Store>> open_store(Table table, std::unique_ptr<io::Block
 }
 
 Result<std::shared_ptr<Store>> Store::open(Table table, StoreOptions options) {
-  auto map = RowMap::make(table);
-  if (!map) return map.error();
-  auto source = io::open_block_source(map->paths(), {.depth = std::clamp(options.queue_depth, 1u, kDepthMax)});
-  if (!source) return source.error();
-  return open_store(std::move(table), *std::move(source), options);
+  return without_throwing([&]() -> Result<std::shared_ptr<Store>> {
+    auto map = RowMap::make(table);
+    if (!map) return map.error();
+    auto source = io::open_block_source(map->paths(), {.depth = std::clamp(options.queue_depth, 1u, kDepthMax)});
+    if (!source) return source.error();
+    return open_store(std::move(table), *std::move(source), options);
+  });
 }
 
 }  // namespace rowtide

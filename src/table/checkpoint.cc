@@ -68,7 +68,9 @@ Result<Checkpoint> CheckpointOpener::open(const std::string& path) const {
   return checkpoint;
 }
 
-Result<Checkpoint> Checkpoint::open(const std::string& path) { return CheckpointOpener(io::open_file).open(path); }
+Result<Checkpoint> Checkpoint::open(const std::string& path) {
+  return without_throwing([&] { return CheckpointOpener(io::open_file).open(path); });
+}
 
 std::uint64_t Checkpoint::bytes_total() const {
   std::uint64_t bytes = 0;

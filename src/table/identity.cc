@@ -173,6 +173,8 @@ Result<std::string> table_identity(const Table& table, const io::FileOpener& ope
   return digest.hex();
 }
 
-Result<std::string> table_identity(const Table& table) { return table_identity(table, io::open_file); }
+Result<std::string> table_identity(const Table& table) {
+  return without_throwing([&] { return table_identity(table, io::open_file); });
+}
 
 }  // namespace rowtide

@@ -8,8 +8,10 @@
 
 namespace rowtide {
 
-Result<Table> table_at(std::string name, std::string path, std::uint64_t offset, std::uint64_t rows,
-                       std::uint64_t row_values, RowFormat format) {
+namespace {
+
+Result<Table> make_table(std::string name, std::string path, std::uint64_t offset, std::uint64_t rows,
+                         std::uint64_t row_values, RowFormat format) {
   const auto bytes_each = row_bytes(format, row_values);
   if (!bytes_each || *bytes_each == 0 || rows == 0) {
     return make_error(ErrorCode::kUsage, "{}: tensor '{}': {} rows of {} {} values are no table", path, printable(name),
@@ -32,6 +34,14 @@ Result<Table> table_at(std::string name, std::string path, std::uint64_t offset,
   table.row_format = format;
   table.extents = {{std::move(path), offset, 0, rows}};
   return table;
+}
+
+}  // namespace
+
+Result<Table> table_at(std::string name, std::string path, std::uint64_t offset, std::uint64_t rows,
+                       std::uint64_t row_values, RowFormat format) {
+  return without_throwing(
+      [&] { return make_table(std::move(name), std::move(path), offset, rows, row_values, format); });
 }
 
 }  // namespace rowtide

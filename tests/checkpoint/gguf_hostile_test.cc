@@ -175,6 +175,20 @@ TEST_F(GgufMemory, HugeCountsInALargeFile) {
   expect_small("model.gguf", false);
 }
 
+// A file that costs its maker nothing (a hole) must not cost its reader seconds.
+TEST_F(GgufMemory, HeaderLongerThanTheLimit) {
+  GgufWriter writer = sample_gguf();
+  constexpr std::uint64_t kFileBytes = std::uint64_t{8} << 30;
+  writer.set_raw("zz", little_endian(9u) + little_endian(8u) + little_endian(kFileBytes / 8 - 100'000));
+  write("model.gguf", writer.bytes());
+  std::filesystem::resize_file(dir_.file("model.gguf"), kFileBytes);
+  const auto gguf = open_gguf(dir_.file("model.gguf"), io::open_file);
+  ASSERT_FALSE(gguf.ok());
+  EXPECT_EQ(gguf.error().code, ErrorCode::kUnsupported);
+  EXPECT_NE(gguf.error().message.find("'zz'"), std::string::npos) << gguf.error().message;
+  EXPECT_NE(gguf.error().message.find("longer than the limit of 268435456 bytes"), std::string::npos);
+}
+
 GgufWriter gguf_at_its_limits() {
   GgufWriter writer;
   writer.pairs.reserve(checkpoint::kMaxPairs);

@@ -1,7 +1,8 @@
 """Commands, options, help, version, exit codes and the log level."""
+import subprocess
 import unittest
 
-from program import DONE, FAILED, MODEL, ProgramTest, USAGE
+from program import DONE, FAILED, MODEL, PROGRAM, ProgramTest, USAGE
 
 COMMANDS = ["inspect", "address", "rows", "generate"]
 
@@ -59,6 +60,17 @@ class Usage(ProgramTest):
             ended = self.run_program("inspect", MODEL, output=full)
         self.assertEqual(ended.code, FAILED)
         self.assertIn("standard output cannot be written", ended.messages)
+
+    def test_a_long_document_that_cannot_be_written_is_a_failure_too(self):
+        with open("/dev/full", "wb") as full:
+            ended = self.run_program("rows", MODEL, "--json", "--ids", ",".join(map(str, range(2000))), output=full)
+        self.assertEqual(ended.code, FAILED)
+        self.assertIn("standard output cannot be written", ended.messages)
+
+    def test_closed_output_is_a_failure(self):
+        for arguments in [["inspect", MODEL], ["inspect", MODEL, "--json"], ["--help"]]:
+            command = ["sh", "-c", 'exec "$@" >&-', "sh", PROGRAM, *arguments]
+            self.assertEqual(subprocess.run(command, stderr=subprocess.DEVNULL).returncode, FAILED)
 
 
 if __name__ == "__main__":
