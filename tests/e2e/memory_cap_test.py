@@ -14,6 +14,7 @@ import harness
 from harness import EndToEndTest, Server
 
 DENSE_MIB, TABLE_ROWS, CAP_BYTES = 200, 22_000_000, 512 << 20  # the table: 1.8 GiB
+READ_AHEAD_BYTES = 64 << 20
 
 
 class MemoryCap:
@@ -84,7 +85,8 @@ class TableLargerThanMemory(EndToEndTest):
         self.assertLess(resident_bytes(self.model, 0, self.model.stat().st_size), 0.01 * self.dense_bytes)
 
     def table_resident_bytes(self):
-        return resident_bytes(self.model, self.dense_bytes, self.model.stat().st_size)
+        """Of the table, but for its beginning: the kernel reads ahead behind the last dense tensor."""
+        return resident_bytes(self.model, self.dense_bytes + READ_AHEAD_BYTES, self.model.stat().st_size)
 
     def test_the_dense_weights_are_read_once_and_the_table_is_left_alone(self):
         with Server(plugin=True, model=self.model) as server:
@@ -95,7 +97,7 @@ class TableLargerThanMemory(EndToEndTest):
             for slot, prompt in enumerate(harness.PROMPTS):
                 self.assertEqual(server.request(prompt, slot)[0], 200)
             server.check_sign([self.model])
-            self.assertLess(self.table_resident_bytes(), 0.01 * self.table_bytes)
+            self.assertLess(self.table_resident_bytes(), 0.001 * self.table_bytes)  # its rows' pages would be more
 
     def test_the_measure_sees_a_table_that_is_read(self):
         with Server("-lzm", "off", plugin=False, model=self.model) as server:
