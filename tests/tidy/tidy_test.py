@@ -133,7 +133,7 @@ PLANTED = [
     ("src/io/b.h", '// a Place' + 'holder\n', "leftover marker"),
     ("src/io/c.cc", 'return "not ' + 'implemented";\n', "leftover marker"),
     ("tests/io/a_test.cc", 'open("/ho' + 'me/me/model.gguf");\n', "path of one machine"),
-    ("docs/b.md", "fetched from https://registry.npm" + "js.org/x\n", "host of a registry"),
+    ("docs/b.md", "fetched from https://regis" + "try.npm" + "js.org/x\n", "host of a registry"),
     ("src/io/d.cc", "\tint x;\n", "tab"),
     ("README.md", "words \n", "space at the end"),
 ]
