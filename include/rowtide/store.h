@@ -1,21 +1,43 @@
 // The store serves one table's rows: exactly, or the call fails. Open a Store per table and share it;
-// make a Reader per thread. A batch is de-duplicated, ordered and read in one deep queue.
+// make a Reader per thread. What a batch asks for is copied from memory where it is there; the rest is
+// de-duplicated, ordered and read in one deep queue.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "rowtide/result.h"
 #include "rowtide/table.h"
 
 namespace rowtide {
 
+/// Where a table's rows are kept.
+enum class Mode {
+  kDisk,      // nowhere: every batch is read from the files
+  kCache,     // bundles that were asked for, as many as the budget holds
+  kResident,  // all of them: filled in the background, served from the cache and the files meanwhile
+  kAuto,      // kResident where the whole table fits the budget, else kCache
+};
+
+/// Lower-case name: "disk", "cache", "resident", "auto".
+std::string_view mode_name(Mode mode);
+/// The mode of that name, if there is one.
+std::optional<Mode> mode_named(std::string_view name);
+
 struct StoreOptions {
-  /// Reads one reader keeps in flight; also the limit that all readers of one device share. 1 to 1,024.
-  std::uint32_t queue_depth = 64;
+  /// Bytes that all stores of the process may hold together: cache, index, buffers, rings. 0: what the
+  /// process's stores have been given already, else default_memory_bytes(). The budget lives as long as
+  /// any store does; meanwhile another figure is refused (kUsage).
+  std::uint64_t memory_bytes = 0;
+  Mode mode = Mode::kCache;
+  /// Reads one reader keeps in flight; also the limit that all readers of one device share. 1 to 1,024;
+  /// 0: what `rowtide calibrate` found best for the device, else 64.
+  std::uint32_t queue_depth = 0;
 };
 
 /// What a store has done since it was opened; totals over all its readers.

@@ -11,6 +11,7 @@
 namespace rowtide {
 namespace {
 
+constexpr std::uint32_t kDepthDefault = 64;
 constexpr std::uint32_t kDepthMax = 1024;
 
 class DiskStore final : public Store, public std::enable_shared_from_this<DiskStore> {
@@ -52,21 +53,23 @@ Result<void> check_files(const Table& table, const RowMap& map, const io::BlockS
 
 Result<std::shared_ptr<Store>> open_store(Table table, std::unique_ptr<io::BlockSource> source,
                                           const StoreOptions& options) {
-  if (options.queue_depth == 0 || options.queue_depth > kDepthMax) {
-    return make_error(ErrorCode::kUsage, "queue depth {} is not within 1 to {}", options.queue_depth, kDepthMax);
+  if (options.queue_depth > kDepthMax) {
+    return make_error(ErrorCode::kUsage, "queue depth {} is more than {}", options.queue_depth, kDepthMax);
   }
+  const std::uint32_t depth = options.queue_depth != 0 ? options.queue_depth : kDepthDefault;
   auto map = RowMap::make(table);
   if (!map) return map.error();
   if (auto fits = check_files(table, *map, *source); !fits) return fits.error();
   return std::shared_ptr<Store>(
-      std::make_shared<DiskStore>(std::move(table), *std::move(map), std::move(source), options.queue_depth));
+      std::make_shared<DiskStore>(std::move(table), *std::move(map), std::move(source), depth));
 }
 
 Result<std::shared_ptr<Store>> Store::open(Table table, StoreOptions options) {
   return without_throwing([&]() -> Result<std::shared_ptr<Store>> {
     auto map = RowMap::make(table);
     if (!map) return map.error();
-    auto source = io::open_block_source(map->paths(), {.depth = std::clamp(options.queue_depth, 1u, kDepthMax)});
+    const std::uint32_t depth = options.queue_depth != 0 ? options.queue_depth : kDepthDefault;
+    auto source = io::open_block_source(map->paths(), {.depth = std::min(depth, kDepthMax)});
     if (!source) return source.error();
     return open_store(std::move(table), *std::move(source), options);
   });
