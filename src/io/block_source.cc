@@ -133,9 +133,9 @@ class DiskSource final : public BlockSource {
   const std::string& method() const override { return method_; }
   InFlightLimit& limit() override { return *limit_; }
 
-  Result<std::unique_ptr<ReadQueue>> queue(std::uint32_t depth) override {
+  Result<std::unique_ptr<ReadQueue>> queue(std::uint32_t depth, std::span<std::byte> buffer) override {
     if (uring_) {
-      auto queue = open_uring_queue(descriptors_, depth);
+      auto queue = open_uring_queue(descriptors_, depth, buffer);
       if (queue) return queue;
       log_line_once(LogLevel::kWarn, fmt::format("{}; this reader uses pread threads", queue.error().message));
     }
@@ -144,7 +144,7 @@ class DiskSource final : public BlockSource {
 
   /// Tries io_uring by reading every file's first block through a ring and comparing it with pread's.
   Result<void> use_uring_if_it_works(std::byte* expected, std::byte* got) {
-    auto queue = open_uring_queue(descriptors_, 1);
+    auto queue = open_uring_queue(descriptors_, 1, {got, block_bytes_});
     if (!queue) return queue.error();
     for (std::uint32_t i = 0; i < files_.size(); ++i) {
       const ReadRequest request{i, block_bytes_, 0, got, 0};

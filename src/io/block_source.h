@@ -21,7 +21,7 @@ struct ReadRequest {
   std::uint32_t file = 0;     // index into the source's files
   std::uint32_t bytes = 0;    // multiple of block_bytes()
   std::uint64_t offset = 0;   // multiple of block_bytes()
-  std::byte* into = nullptr;  // aligned to block_bytes()
+  std::byte* into = nullptr;  // within the queue's buffer, aligned to block_bytes()
   std::uint64_t tag = 0;      // given back with the completion
 };
 
@@ -30,15 +30,20 @@ struct Completion {
   std::int32_t result = 0;  // bytes read (short at the end of the file), or -errno
 };
 
-/// A queue of reads, used from one thread at a time. Reads complete in any order.
+/// A queue of reads, used from one thread at a time (which may change). Reads complete in any order.
+///
+/// A queue makes one system call a reap(), so a batch hands over what is next with the same call that waits for
+/// what came before. Whoever goes off to do something else after submit() must reap(0), or the reads may not have
+/// begun when it comes back.
 class ReadQueue {
  public:
-  virtual ~ReadQueue() = default;  // waits for reads still in flight
-  /// Hands all of `requests` to the device: one system call, never waiting for a read. At most the
-  /// queue's depth may be in flight together.
+  virtual ~ReadQueue() = default;  // waits for reads in flight; drops what no reap() handed over
+  /// Takes all of `requests`; the device gets them with the next reap() at the latest. Never waits. At most the
+  /// queue's depth may be submitted and not yet reaped (kUsage).
   virtual Result<void> submit(std::span<const ReadRequest> requests) = 0;
-  /// Waits until `at_least` reads have completed (1 to the number in flight), then fills `out` with all
-  /// that have, as far as it goes; returns how many.
+  /// Hands over what was submitted and waits until `at_least` reads have completed (0: does not wait; at most as
+  /// many as are submitted and not yet reaped, nor more than `out` holds). Then fills `out` with all that have, as
+  /// far as it goes; returns how many.
   virtual Result<std::size_t> reap(std::size_t at_least, std::span<Completion> out) = 0;
 };
 
@@ -51,7 +56,9 @@ class BlockSource {
   virtual const std::string& method() const = 0;                   // "io_uring, direct I/O", for people
   /// The limit on reads in flight that all queues of the device share.
   virtual InFlightLimit& limit() = 0;
-  virtual Result<std::unique_ptr<ReadQueue>> queue(std::uint32_t depth) = 0;
+  /// A queue of `depth` reads, all of which go into `buffer`. The buffer outlives the queue; its pages may be pinned
+  /// for as long, which spares the kernel looking them up for every read.
+  virtual Result<std::unique_ptr<ReadQueue>> queue(std::uint32_t depth, std::span<std::byte> buffer) = 0;
 };
 
 struct BlockSourceOptions {

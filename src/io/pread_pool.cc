@@ -39,7 +39,7 @@ class PreadQueue final : public ReadQueue {
 
   Result<std::size_t> reap(std::size_t at_least, std::span<Completion> out) override {
     std::unique_lock lock(mutex_);
-    wanted_ = std::min(at_least, in_flight_);
+    wanted_ = std::min({at_least, in_flight_, out.size()});
     all_done_.wait(lock, [this] { return done_.size() >= wanted_; });
     const std::size_t count = std::min(out.size(), done_.size());
     std::copy_n(done_.end() - static_cast<std::ptrdiff_t>(count), count, out.begin());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "io/block_source.h"
@@ -10,6 +11,7 @@ namespace rowtide::io {
 
 /// `descriptors[i]` is the open file that requests name as file i. kResource or kIo when the kernel
 /// refuses the ring.
-Result<std::unique_ptr<ReadQueue>> open_uring_queue(const std::vector<int>& descriptors, std::uint32_t depth);
+Result<std::unique_ptr<ReadQueue>> open_uring_queue(const std::vector<int>& descriptors, std::uint32_t depth,
+                                                    std::span<std::byte> buffer);
 
 }  // namespace rowtide::io

@@ -66,7 +66,7 @@ class DiskReader final : public Reader {
   Result<void> complete_all();
   Result<void> pump();
   Result<void> submit_wanted();
-  Result<void> reap();
+  Result<void> reap(std::uint32_t at_least);
   Result<void> complete(const io::Completion& completion);
   void deliver(const Run& run, const std::byte* bytes);
   void emit(const std::byte* row, std::byte* to) const;
@@ -98,7 +98,7 @@ class DiskReader final : public Reader {
 };
 
 Result<void> DiskReader::open_queue() {
-  auto queue = store_->source->queue(store_->depth);
+  auto queue = store_->source->queue(store_->depth, {buffer_.data(), buffer_.bytes()});
   if (!queue) return queue.error();
   queue_ = *std::move(queue);
   return {};
@@ -145,8 +145,9 @@ Result<void> DiskReader::start(std::span<const RowId> ids, Output output) {
   next_ = oldest_ = in_flight_ = 0;
   wait_ns_ = reads_ = bytes_read_ = 0;
   busy_ = true;
-  store_->source->limit().join();
-  return pump();
+  store_->source->limit().join(io::Urgency::kBulk);
+  if (auto pumped = pump(); !pumped) return pumped;
+  return reap(0);  // the caller may compute before it calls finish()
 }
 
 Result<void> DiskReader::finish() {
@@ -173,7 +174,9 @@ Result<void> DiskReader::finish() {
 Result<void> DiskReader::complete_all() {
   while (oldest_ < plan_.runs().size()) {
     if (auto pumped = pump(); !pumped) return pumped;
-    if (auto reaped = reap(); !reaped) return reaped;
+    // Half the queue at a time: few system calls, and the device still has the other half to work on.
+    const std::uint32_t half = std::max(1u, next_ < plan_.runs().size() ? in_flight_ / 2 : in_flight_);
+    if (auto reaped = reap(half); !reaped) return reaped;
   }
   return {};
 }
@@ -184,7 +187,7 @@ Result<void> DiskReader::pump() {
   const std::uint32_t room = std::min(store_->depth - in_flight_, runs - next_);
   if (room == 0) return {};
   io::InFlightLimit& limit = store_->source->limit();
-  const std::uint32_t permits = limit.acquire(room, in_flight_);
+  const std::uint32_t permits = limit.acquire(room, in_flight_, io::Urgency::kBulk);
   wanted_.clear();
   while (wanted_.size() < permits) {
     const auto at = buffer_.place(plan_.runs()[next_].bytes);
@@ -210,9 +213,7 @@ io::ReadRequest DiskReader::request_for(std::uint32_t run_index) const {
           run_index};
 }
 
-Result<void> DiskReader::reap() {
-  // Half the queue at a time: few system calls, and the device still has the other half to work on.
-  const std::uint32_t at_least = std::max(1u, next_ < plan_.runs().size() ? in_flight_ / 2 : in_flight_);
+Result<void> DiskReader::reap(std::uint32_t at_least) {
   const auto start = std::chrono::steady_clock::now();
   auto count = queue_->reap(at_least, completions_);
   wait_ns_ += static_cast<std::uint64_t>((std::chrono::steady_clock::now() - start).count());
@@ -322,7 +323,7 @@ void DiskReader::abandon() {
 }
 
 void DiskReader::end_batch() {
-  store_->source->limit().leave();
+  store_->source->limit().leave(io::Urgency::kBulk);
   busy_ = false;
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -61,8 +62,8 @@ class FaultySource final : public BlockSource {
   std::uint64_t file_bytes(std::uint32_t file) const override { return inner_->file_bytes(file); }
   const std::string& method() const override { return inner_->method(); }
   InFlightLimit& limit() override { return inner_->limit(); }
-  Result<std::unique_ptr<ReadQueue>> queue(std::uint32_t depth) override {
-    auto queue = inner_->queue(depth);
+  Result<std::unique_ptr<ReadQueue>> queue(std::uint32_t depth, std::span<std::byte> buffer) override {
+    auto queue = inner_->queue(depth, buffer);
     if (!queue) return queue;
     return std::unique_ptr<ReadQueue>(std::make_unique<FaultyQueue>(*std::move(queue), spoil_, reads_));
   }

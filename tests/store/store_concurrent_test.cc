@@ -1,11 +1,10 @@
-// Many readers of one store at once, and the limit they share.
+// Many readers of one store at once.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <random>
 #include <thread>
 
-#include "io/in_flight_limit.h"
 #include "store/batch_plan.h"
 #include "store/disk_store.h"
 #include "support/random_table.h"
@@ -50,28 +49,6 @@ void hammer(bool uring) {
 
 TEST(StoreConcurrent, ReadersOverIoUring) { hammer(true); }
 TEST(StoreConcurrent, ReadersOverThePreadPool) { hammer(false); }
-
-TEST(InFlightLimit, SharesEvenlyAndNeverStarves) {
-  io::InFlightLimit limit(8);
-  limit.join();
-  EXPECT_EQ(limit.acquire(100, 0), 8u);
-  EXPECT_EQ(limit.acquire(100, 8), 0u);
-  limit.join();
-  EXPECT_EQ(limit.acquire(5, 0), 1u);  // none free: one all the same
-  limit.release(6);                    // the first party lets six go, and may not take them back
-  EXPECT_EQ(limit.acquire(100, 2 + 2), 0u);
-  EXPECT_EQ(limit.acquire(100, 1), 3u);  // the second grows to its half
-  limit.release(2 + 4);
-  limit.leave();
-  limit.leave();
-  EXPECT_EQ(limit.acquire(100, 0), 8u);
-}
-
-TEST(InFlightLimit, IsOneForADevice) {
-  auto first = io::InFlightLimit::of_device(42, 16);
-  EXPECT_EQ(io::InFlightLimit::of_device(42, 32), first);
-  EXPECT_NE(io::InFlightLimit::of_device(43, 16), first);
-}
 
 }  // namespace
 }  // namespace rowtide
