@@ -18,5 +18,6 @@ ExitCode run_inspect(const Arguments& arguments);
 ExitCode run_address(const Arguments& arguments);
 ExitCode run_rows(const Arguments& arguments);
 ExitCode run_generate(const Arguments& arguments);
+ExitCode run_bench(const Arguments& arguments);
 
 }  // namespace rowtide::cli

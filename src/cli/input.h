@@ -12,6 +12,13 @@ namespace rowtide::cli {
 /// the piece that is no number of 64 bits.
 std::vector<std::int64_t> parse_ids(std::string_view option, std::string_view list);
 
+/// Bytes: a number that may have a fraction, and a unit of B (or none), KiB, MiB, GiB and TiB: "64MiB", "1.5GiB". Throws a
+/// usage Failure that names `option` for anything else, and for 0.
+std::uint64_t parse_size(std::string_view option, std::string_view given);
+
+/// The same for several, separated by commas.
+std::vector<std::uint64_t> parse_sizes(std::string_view option, std::string_view list);
+
 /// The whole of a text file, or of standard input for "-". Throws a Failure: a file that cannot be read, or one of more
 /// than 64 MiB.
 std::string read_text(const std::string& path);

@@ -18,11 +18,12 @@
 namespace rowtide::cli {
 namespace {
 
-constexpr std::array<Command, 4> kCommands = {{
+constexpr std::array<Command, 5> kCommands = {{
     {"inspect", "what is in a checkpoint", run_inspect},
     {"address", "token ids to row ids", run_address},
     {"rows", "rows of a table, by id", run_rows},
     {"generate", "text from a model whose table stays on disk", run_generate},
+    {"bench", "measures rows and caches on this machine", run_bench},
 }};
 
 void print_help() {

@@ -4,7 +4,7 @@ import unittest
 
 from program import DONE, FAILED, MODEL, PROGRAM, ProgramTest, USAGE
 
-COMMANDS = ["inspect", "address", "rows", "generate"]
+COMMANDS = ["inspect", "address", "rows", "generate", "bench"]
 
 
 class Usage(ProgramTest):
