@@ -15,8 +15,8 @@
 #include <tuple>
 #include <vector>
 
-#include "ggml/mapping.h"
 #include "rowtide/checkpoint.h"
+#include "rowtide/file_place.h"
 #include "rowtide/log.h"
 
 namespace rowtide::ggml {

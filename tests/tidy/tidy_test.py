@@ -24,8 +24,8 @@ BELOW = {
     "integrations": [],  # clients of the public headers
 }
 PUBLIC = {
-    "result.h": "base", "log.h": "base", "addressing.h": "address", "row_format.h": "table", "table.h": "table",
-    "checkpoint.h": "table", "store.h": "store", "rowtide.h": "store",
+    "result.h": "base", "log.h": "base", "byte_size.h": "base", "file_place.h": "io", "addressing.h": "address",
+    "row_format.h": "table", "table.h": "table", "checkpoint.h": "table", "store.h": "store", "rowtide.h": "store",
 }
 INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]+)"')
 

@@ -5,34 +5,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
+
+#include "io/process_maps.h"
 
 namespace rowtide::cli {
 namespace {
 
-/// A run of this process's addresses that shows a file from `offset` on.
-struct Mapping {
-  std::uint64_t start, end, offset;
-  std::string path;
-};
-
-/// Lines of /proc/self/maps: "start-end mode offset device inode   path".
-std::vector<Mapping> file_mappings() {
-  std::vector<Mapping> mappings;
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    std::istringstream fields(line);
-    Mapping mapping;
-    char dash = 0;
-    std::string mode, device, inode;
-    fields >> std::hex >> mapping.start >> dash >> mapping.end >> mode >> mapping.offset >> device >> inode >> std::ws;
-    if (std::getline(fields, mapping.path) && mapping.path.starts_with('/')) mappings.push_back(std::move(mapping));
-  }
-  return mappings;
-}
+using io::Mapping;
 
 class PageMap {
  public:
@@ -71,8 +52,8 @@ std::pair<std::uint64_t, std::uint64_t> overlap(const Mapping& mapping, const Ex
   std::uint64_t first = (extent.offset + page - 1) / page * page;
   std::uint64_t last = (extent.offset + extent.rows * row_bytes) / page * page;
   first = std::max(first, mapping.offset);
-  last = std::min(last, mapping.offset + (mapping.end - mapping.start));
-  return {mapping.start + first - mapping.offset, mapping.start + last - mapping.offset};
+  last = std::min(last, mapping.offset + mapping.bytes());
+  return {mapping.begin + first - mapping.offset, mapping.begin + last - mapping.offset};
 }
 
 }  // namespace
@@ -80,7 +61,7 @@ std::pair<std::uint64_t, std::uint64_t> overlap(const Mapping& mapping, const Ex
 std::optional<std::uint64_t> resident_table_bytes(const Table& table) {
   auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   PageMap page_map;
-  std::vector<Mapping> mappings = file_mappings();
+  const std::vector<Mapping> mappings = io::process_mappings();
   std::uint64_t bytes = 0;
   bool mapped = false;
   for (const Extent& extent : table.extents) {

@@ -1,5 +1,5 @@
 // From an address to the place in the file: right, or not at all.
-#include "ggml/mapping.h"
+#include "rowtide/file_place.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 #include "support/random_table.h"
 
-namespace rowtide::ggml {
+namespace rowtide {
 namespace {
 
 constexpr std::size_t kPage = 4096;
@@ -37,7 +37,7 @@ class Mapped {
   void* memory_;
 };
 
-class Mapping : public testing::Test {
+class FilePlaceOf : public testing::Test {
  protected:
   std::string make(const std::string& name) {
     const std::string path = dir_.file(name);
@@ -47,7 +47,7 @@ class Mapping : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(Mapping, FindsPathAndOffset) {
+TEST_F(FilePlaceOf, FindsPathAndOffset) {
   for (const char* name : {"plain", "a name with spaces", "two\nlines", "(deleted)"}) {
     const std::string path = make(name);
     const Mapped mapped(path, PROT_READ, MAP_SHARED);
@@ -59,7 +59,7 @@ TEST_F(Mapping, FindsPathAndOffset) {
   }
 }
 
-TEST_F(Mapping, AdviceOnAPartOfTheMappingMakesNoDifference) {
+TEST_F(FilePlaceOf, AdviceOnAPartOfTheMappingMakesNoDifference) {
   const Mapped mapped(make("file"), PROT_READ, MAP_SHARED);
   ASSERT_EQ(::madvise(mapped.at(4 * kPage), 4 * kPage, MADV_RANDOM), 0);
   const auto place = find_file_place(mapped.at(2 * kPage), 12 * kPage);
@@ -67,7 +67,7 @@ TEST_F(Mapping, AdviceOnAPartOfTheMappingMakesNoDifference) {
   EXPECT_EQ(place->offset, 2 * kPage);
 }
 
-TEST_F(Mapping, RefusesWhatIsNoStretchOfAFile) {
+TEST_F(FilePlaceOf, RefusesWhatIsNoStretchOfAFile) {
   std::vector<char> heap(kPage);
   EXPECT_FALSE(find_file_place(heap.data(), heap.size()).ok());
   const Mapped written(make("written"), PROT_READ | PROT_WRITE, MAP_PRIVATE);
@@ -79,7 +79,7 @@ TEST_F(Mapping, RefusesWhatIsNoStretchOfAFile) {
 }
 
 // A model that is replaced and loaded again while the old one is in use: two files of one path.
-TEST_F(Mapping, TellsAFileFromTheOneThatReplacedIt) {
+TEST_F(FilePlaceOf, TellsAFileFromTheOneThatReplacedIt) {
   const std::string path = make("model");
   const Mapped old(path, PROT_READ, MAP_SHARED);
   const auto before = find_file_place(old.at(0), kPage);
@@ -100,4 +100,4 @@ TEST_F(Mapping, TellsAFileFromTheOneThatReplacedIt) {
 }
 
 }  // namespace
-}  // namespace rowtide::ggml
+}  // namespace rowtide

@@ -1,4 +1,5 @@
-// From an address in a file mapping of this process to the place in the file.
+// From an address in a file mapping of this process to the place in the file: for engines that have
+// mapped a checkpoint and hand out pointers into it.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +7,7 @@
 
 #include "rowtide/result.h"
 
-namespace rowtide::ggml {
+namespace rowtide {
 
 struct FilePlace {
   std::string path;
@@ -21,4 +22,4 @@ Result<FilePlace> find_file_place(const void* data, std::uint64_t bytes);
 /// Whether the place's path still leads to the very file that was found.
 bool is_still_there(const FilePlace& place);
 
-}  // namespace rowtide::ggml
+}  // namespace rowtide
