@@ -15,6 +15,7 @@
 #include <tuple>
 #include <vector>
 
+#include "rowtide/byte_size.h"
 #include "rowtide/checkpoint.h"
 #include "rowtide/file_place.h"
 #include "rowtide/log.h"
@@ -73,11 +74,10 @@ void refresh_sign(Registry& state) {
 void log_serving(const Serving& serving, const ggml_tensor& tensor) {
   const bool tested =
       std::find(kTestedGgmlVersions.begin(), kTestedGgmlVersions.end(), ggml_version()) != kTestedGgmlVersions.end();
-  const double mib = static_cast<double>(tensor.ne[1]) * static_cast<double>(tensor.nb[1]) / (1024 * 1024);
+  const std::uint64_t bytes = static_cast<std::uint64_t>(tensor.ne[1]) * tensor.nb[1];
   log_line(LogLevel::kInfo,
            fmt::format("serving {} ({} rows of {} values, {}, {}) from {}: {}; ggml {}{}", serving.name, tensor.ne[1],
-                       tensor.ne[0], row_format_name(*row_format_of(tensor.type)),
-                       mib < 1024 ? fmt::format("{:.2f} MiB", mib) : fmt::format("{:.2f} GiB", mib / 1024),
+                       tensor.ne[0], row_format_name(*row_format_of(tensor.type)), byte_size_text(bytes),
                        serving.source, serving.method, ggml_version(), tested ? "" : " (untested version)"));
 }
 

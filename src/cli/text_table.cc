@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "rowtide/byte_size.h"
+
 namespace rowtide::cli {
 
 std::string grouped(std::uint64_t number) {
@@ -11,11 +13,9 @@ std::string grouped(std::uint64_t number) {
 }
 
 std::string size_text(std::uint64_t bytes) {
-  constexpr double kMib = 1024.0 * 1024.0, kGib = 1024.0 * kMib;
-  auto size = static_cast<double>(bytes);
-  if (size >= kGib) return fmt::format("{:.3f} GiB ({} bytes)", size / kGib, grouped(bytes));
-  if (size >= kMib) return fmt::format("{:.1f} MiB ({} bytes)", size / kMib, grouped(bytes));
-  return grouped(bytes) + " bytes";
+  constexpr std::uint64_t kMib = 1024 * 1024;
+  const std::string exact = grouped(bytes) + " bytes";
+  return bytes < kMib ? exact : fmt::format("{} ({})", byte_size_text(bytes), exact);
 }
 
 std::string columns(const std::vector<std::vector<std::string>>& lines, std::size_t indent) {
