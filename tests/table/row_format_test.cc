@@ -171,5 +171,14 @@ TEST(RowFormat, RowBytesRefusesWhatDoesNotFit) {
   EXPECT_EQ(row_bytes(RowFormat::kQ8_0, UINT64_MAX - 31), std::nullopt);
 }
 
+// A caller's number may be cast to the enumeration unseen.
+TEST(RowFormat, AFormatThatIsNoneIsRefused) {
+  for (const int number : {6, 200, 255}) {
+    const auto none = static_cast<RowFormat>(number);
+    EXPECT_EQ(row_bytes(none, 32), std::nullopt);
+    EXPECT_EQ(row_format_name(none), "unknown");
+  }
+}
+
 }  // namespace
 }  // namespace rowtide
