@@ -22,7 +22,7 @@
 #include "rowtide/checkpoint.h"
 #include "rowtide/store.h"
 #include "samples.h"
-#include "store/disk_store.h"
+#include "store/open_store.h"
 
 namespace rowtide::bench {
 namespace {
@@ -72,7 +72,7 @@ struct Measured {
 void measure(const Table& table, const Way& way, std::size_t batch, std::uint64_t seed, Measured& measured) {
   must(make_cold(table.extents.front().path));
   auto source = must(io::open_block_source({table.extents.front().path}, way.options));
-  auto store = must(open_store(table, std::move(source), {.queue_depth = kDepth}));
+  auto store = must(open_store(table, std::move(source), {.mode = Mode::kDisk, .queue_depth = kDepth}));
   auto reader = must(store->reader());
   const auto ids = distinct_rows(std::max(batch, kRowsEachTime), table.rows, seed);
   std::vector<std::byte> rows(batch * kRowBytes);
@@ -100,7 +100,7 @@ double seconds_to_first_row(const std::string& path) {
   must(make_cold(path));
   const auto start = Clock::now();
   auto checkpoint = must(Checkpoint::open(path));
-  auto store = must(Store::open(checkpoint.tables().front()));
+  auto store = must(Store::open(checkpoint.tables().front(), {.mode = Mode::kDisk}));
   auto reader = must(store->reader());
   std::vector<std::byte> row(kRowBytes);
   const RowId id = store->table().rows / 2;

@@ -90,9 +90,11 @@ ROWTIDE_API const rowtide_table* rowtide_checkpoint_table(const rowtide_checkpoi
 
 /* A table at a known place in one file, for callers that have parsed the checkpoint and bring their own
  * row ids: rows of `row_values` numbers in a row format of the names below, one after the other from byte
- * `offset` on. Close it; stores opened from it live on. */
+ * `offset` on. `bundle_rows` rows, those of one n-gram, are asked for next to each other; 1 if that is not known;
+ * up to 64. Close it; stores opened from it live on. */
 ROWTIDE_API rowtide_error* rowtide_table_at(const char* name, const char* path, uint64_t offset, uint64_t rows,
-                                            uint64_t row_values, const char* row_format, rowtide_table** table);
+                                            uint64_t row_values, const char* row_format, uint32_t bundle_rows,
+                                            rowtide_table** table);
 /* For tables of rowtide_table_at() only. NULL does nothing. */
 ROWTIDE_API void rowtide_table_close(rowtide_table* table);
 
@@ -123,19 +125,36 @@ ROWTIDE_API rowtide_error* rowtide_table_address(const rowtide_table* table, con
 
 typedef struct rowtide_store rowtide_store;
 
+/* Where a table's rows are kept. */
+enum {
+  ROWTIDE_MODE_DEFAULT = 0,  /* CACHE */
+  ROWTIDE_MODE_DISK = 1,     /* nowhere: every batch is read from the files */
+  ROWTIDE_MODE_CACHE = 2,    /* those asked for, as many as the budget holds */
+  ROWTIDE_MODE_RESIDENT = 3, /* all of them, filled in the background */
+  ROWTIDE_MODE_AUTO = 4      /* RESIDENT where the whole table fits the budget, else CACHE */
+};
+
 /* Set `size` to sizeof(rowtide_store_options); a 0 elsewhere is the library's own choice. */
 typedef struct rowtide_store_options {
   uint64_t size;
-  uint64_t queue_depth; /* reads in flight of one reader, and of all readers of one device; up to 1,024 */
+  uint64_t queue_depth;  /* reads in flight of one reader, and of all readers of one device; up to 1,024 */
+  uint64_t memory_bytes; /* what all stores of the process may hold together; at least 32 MiB */
+  uint64_t mode;         /* ROWTIDE_MODE_* */
 } rowtide_store_options;
 
-/* `options` may be NULL. Writes nothing and keeps no row in memory. */
+/* `options` may be NULL. Writes nothing to disk. */
 ROWTIDE_API rowtide_error* rowtide_store_open(const rowtide_table* table, const rowtide_store_options* options,
                                               rowtide_store** store);
 /* NULL does nothing. Readers that are still open keep what they need. */
 ROWTIDE_API void rowtide_store_close(rowtide_store* store);
 /* How blocks are read, for logs. */
 ROWTIDE_API const char* rowtide_store_method(const rowtide_store* store);
+/* "disk", "cache" or "resident": what was chosen. */
+ROWTIDE_API const char* rowtide_store_mode(const rowtide_store* store);
+
+/* A hint that these rows will be asked for soon, in this order, whole bundles: the rest of a prompt, say. They are
+ * brought into the cache when nobody who waits needs the device. Returns at once; a hint may be lost. */
+ROWTIDE_API rowtide_error* rowtide_store_prefetch(rowtide_store* store, const uint64_t* row_ids, uint64_t row_id_count);
 
 /* What a store has done since it was opened. Set `size` to sizeof(rowtide_counters) before the call;
  * afterwards it says how many bytes the library filled in. Fields are only ever added at the end. */
@@ -143,14 +162,24 @@ typedef struct rowtide_counters {
   uint64_t size;
   uint64_t batches;
   uint64_t rows;        /* asked for, duplicates included */
-  uint64_t unique_rows; /* distinct within their batch */
+  uint64_t unique_rows; /* distinct within their batch, of those not served from memory */
   uint64_t bundles;     /* n-grams; 0 where nothing is known of them */
   uint64_t hits;        /* rows served from memory */
   uint64_t blocks;      /* distinct blocks the batches needed */
   uint64_t reads;       /* read requests issued */
   uint64_t bytes_read;
   uint64_t wait_ns;      /* time batches spent waiting for the device */
-  uint64_t memory_bytes; /* held by the store and its readers now */
+  uint64_t memory_bytes; /* held by all stores of the process now: cache, index, resident, buffers */
+  uint64_t budget_bytes; /* what they may hold */
+  uint64_t cache_bytes;
+  uint64_t index_bytes;
+  uint64_t resident_bytes;
+  uint64_t buffer_bytes;
+  uint64_t resident_rows;        /* of this store's table */
+  uint64_t prefetched_rows;      /* brought before anyone asked */
+  uint64_t prefetched_rows_used; /* of these, asked for since */
+  uint64_t prefetch_reads;
+  uint64_t prefetch_bytes_read;
 } rowtide_counters;
 
 ROWTIDE_API rowtide_error* rowtide_store_counters(const rowtide_store* store, rowtide_counters* counters);

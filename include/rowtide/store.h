@@ -40,18 +40,38 @@ struct StoreOptions {
   std::uint32_t queue_depth = 0;
 };
 
-/// What a store has done since it was opened; totals over all its readers.
+/// Never less than this: the smallest cache worth having, and one reader.
+inline constexpr std::uint64_t kMemoryBytesMin = std::uint64_t{32} << 20;
+
+/// The budget of a process that names none: 1 GiB, or an eighth of the memory that is available, if that is
+/// less; never below kMemoryBytesMin.
+std::uint64_t default_memory_bytes();
+
+/// What a store has done since it was opened, totals over all its readers; and the memory that all stores of
+/// the process hold together now.
 struct Counters {
   std::uint64_t batches = 0;
   std::uint64_t rows = 0;         // asked for, duplicates included
-  std::uint64_t unique_rows = 0;  // distinct within their batch
-  std::uint64_t bundles = 0;      // rows / heads_per_order; 0 where nothing is known of n-grams
+  std::uint64_t bundles = 0;      // n-grams asked for; 0 where nothing is known of them
   std::uint64_t hits = 0;         // rows served from memory
-  std::uint64_t blocks = 0;       // distinct blocks the batches needed
+  std::uint64_t unique_rows = 0;  // distinct within their batch, of those that were not
+  std::uint64_t blocks = 0;       // distinct blocks that these needed
   std::uint64_t reads = 0;        // read requests issued (neighbouring blocks share one)
   std::uint64_t bytes_read = 0;
-  std::uint64_t wait_ns = 0;       // time batches spent waiting for the device
-  std::uint64_t memory_bytes = 0;  // held by the store and its readers now
+  std::uint64_t wait_ns = 0;  // time batches spent waiting for the device
+
+  std::uint64_t prefetched_rows = 0;       // brought before anyone asked
+  std::uint64_t prefetched_rows_used = 0;  // of these, asked for since
+  std::uint64_t prefetch_reads = 0;
+  std::uint64_t prefetch_bytes_read = 0;
+
+  std::uint64_t budget_bytes = 0;
+  std::uint64_t memory_bytes = 0;    // the sum of the four below
+  std::uint64_t cache_bytes = 0;     // cached rows with their keys
+  std::uint64_t index_bytes = 0;     // where they are, and what was evicted lately
+  std::uint64_t resident_bytes = 0;  // whole tables, as far as they have been filled
+  std::uint64_t buffer_bytes = 0;    // readers: rings, plans
+  std::uint64_t resident_rows = 0;   // of this store's table; all of its rows once it is resident
 };
 
 /// Where a batch goes and in which form. The memory must stay valid until the batch is finished.
@@ -70,7 +90,10 @@ inline Output bf16(std::span<std::uint16_t> out) {
 }
 
 /// One thread's way to the rows: owns its queue and buffers (about 5 MiB). Use it from one thread at a
-/// time. At most one batch is in flight.
+/// time. At most one batch is in flight, of at most 2^20 rows. Batches of up to kUrgentRowsMax rows go before
+/// larger ones: while one waits, all larger ones together keep no more than a third of the device's reads.
+inline constexpr std::size_t kUrgentRowsMax = 512;
+
 class Reader {
  public:
   virtual ~Reader() = default;
@@ -97,13 +120,21 @@ class Store {
   virtual ~Store() = default;
 
   /// Opens the table's files for direct reads (io_uring where the kernel allows it, else a pread pool),
-  /// probing each feature by a real read. Nothing is written and no row is kept in memory.
+  /// probing each feature by a real read. Nothing is written. Errors: as of opening the files; kUsage for a
+  /// budget below kMemoryBytesMin or other than the process's; kResource for one beyond the machine's memory or
+  /// its cgroup's, and for kResident where table and kMemoryBytesMin do not fit the budget.
   static Result<std::shared_ptr<Store>> open(Table table, StoreOptions options = {});
 
   virtual const Table& table() const = 0;
   /// How blocks are read, for logs: "io_uring, direct I/O, 4096-byte blocks, depth 64".
   virtual const std::string& method() const = 0;
+  /// Never kAuto: what was chosen.
+  virtual Mode mode() const = 0;
   virtual Result<std::unique_ptr<Reader>> reader() = 0;
+  /// A hint that these rows will be asked for soon, in this order: whole bundles, such as the rest of a prompt.
+  /// A thread of the store brings them into the cache when nobody who waits needs the device, and no further
+  /// ahead than the cache can hold them. Returns at once; never fails; hints beyond 2^20 rows are dropped.
+  virtual void prefetch(std::span<const RowId> ids) = 0;
   /// A cheap snapshot; any thread.
   virtual Counters counters() const = 0;
 };

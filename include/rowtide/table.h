@@ -22,6 +22,8 @@ struct Extent {
   std::uint64_t header_bytes = 0;  // what stands before the tensor data of that file; 0: not known
 };
 
+inline constexpr std::uint32_t kBundleRowsMax = 64;
+
 struct Table {
   std::string name;         // the tensor's name in the checkpoint
   std::uint32_t layer = 0;  // 0-based decoder layer that reads it
@@ -29,6 +31,7 @@ struct Table {
   std::uint64_t row_values = 0;
   std::uint64_t row_bytes = 0;
   RowFormat row_format = RowFormat::kF32;
+  std::uint32_t bundle_rows = 1;                 // rows of one n-gram, asked for one after the other; 1: not known
   std::vector<Extent> extents;                   // ascending by first_row; together they cover [0, rows)
   std::shared_ptr<const Addressing> addressing;  // empty where only row ids are known
 
@@ -43,9 +46,9 @@ Result<std::string> table_identity(const Table& table);
 
 /// A table at a known place in one file, for callers that bring their own row ids (an engine that has
 /// already parsed the checkpoint). Checks the arithmetic against the file's length, reads nothing.
-/// Errors: as of opening the file; kUsage for a row that `format` cannot hold or for no rows at all;
-/// kMalformed for rows outside the file.
+/// Errors: as of opening the file; kUsage for a row that `format` cannot hold, for no rows at all or for
+/// bundles of none or of more than kBundleRowsMax rows; kMalformed for rows outside the file.
 Result<Table> table_at(std::string name, std::string path, std::uint64_t offset, std::uint64_t rows,
-                       std::uint64_t row_values, RowFormat format);
+                       std::uint64_t row_values, RowFormat format, std::uint32_t bundle_rows = 1);
 
 }  // namespace rowtide

@@ -79,10 +79,8 @@ void BatchPlan::sort(std::uint64_t table_rows) {
   }
 }
 
-void BatchPlan::make(std::span<const RowId> ids, const RowMap& map, std::uint64_t table_rows, std::uint64_t row_bytes,
-                     std::uint32_t block_bytes, std::uint32_t run_bytes_max) {
-  requests_.resize(ids.size());
-  for (std::size_t i = 0; i < ids.size(); ++i) requests_[i] = Request(ids[i], i);
+void BatchPlan::make(const RowMap& map, std::uint64_t table_rows, std::uint64_t row_bytes, std::uint32_t block_bytes,
+                     std::uint32_t run_bytes_max) {
   sort(table_rows);
 
   runs_.clear();

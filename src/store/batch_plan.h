@@ -64,9 +64,12 @@ class RowMap {
 /// The plan of one batch; its memory is kept from batch to batch.
 class BatchPlan {
  public:
-  /// Plans `ids`, all below the table's row count. `run_bytes_max` bounds a read, unless one row needs more.
-  void make(std::span<const RowId> ids, const RowMap& map, std::uint64_t table_rows, std::uint64_t row_bytes,
-            std::uint32_t block_bytes, std::uint32_t run_bytes_max);
+  void clear() { requests_.clear(); }
+  /// `row` must be below the table's row count, `position` below Request::kBatchRowsMax.
+  void add(RowId row, std::uint64_t position) { requests_.emplace_back(row, position); }
+  /// Plans what was added. `run_bytes_max` bounds a read, unless one row needs more.
+  void make(const RowMap& map, std::uint64_t table_rows, std::uint64_t row_bytes, std::uint32_t block_bytes,
+            std::uint32_t run_bytes_max);
 
   std::span<const Request> requests() const { return requests_; }  // ascending by row, then by position
   std::span<const Run> runs() const { return runs_; }

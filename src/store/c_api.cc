@@ -111,9 +111,18 @@ Result<rowtide::StoreOptions> store_options(const rowtide_store_options* given) 
                       sizeof(rowtide_store_options));
   }
   if (given->queue_depth > UINT32_MAX) {
-    return make_error(ErrorCode::kUsage, "queue depth {} is not within 1 to 1024", given->queue_depth);
+    return make_error(ErrorCode::kUsage, "queue depth {} is more than 1024", given->queue_depth);
   }
-  if (given->queue_depth != 0) options.queue_depth = static_cast<std::uint32_t>(given->queue_depth);
+  options.queue_depth = static_cast<std::uint32_t>(given->queue_depth);
+  options.memory_bytes = given->memory_bytes;
+  switch (given->mode) {
+    case ROWTIDE_MODE_DEFAULT: break;
+    case ROWTIDE_MODE_DISK: options.mode = rowtide::Mode::kDisk; break;
+    case ROWTIDE_MODE_CACHE: options.mode = rowtide::Mode::kCache; break;
+    case ROWTIDE_MODE_RESIDENT: options.mode = rowtide::Mode::kResident; break;
+    case ROWTIDE_MODE_AUTO: options.mode = rowtide::Mode::kAuto; break;
+    default: return make_error(ErrorCode::kUsage, "mode {} is none of ROWTIDE_MODE_*", given->mode);
+  }
   return options;
 }
 
@@ -190,13 +199,14 @@ const rowtide_table* rowtide_checkpoint_table(const rowtide_checkpoint* checkpoi
 }
 
 rowtide_error* rowtide_table_at(const char* name, const char* path, std::uint64_t offset, std::uint64_t rows,
-                                std::uint64_t row_values, const char* row_format, rowtide_table** table) {
+                                std::uint64_t row_values, const char* row_format, std::uint32_t bundle_rows,
+                                rowtide_table** table) {
   return guarded([&]() -> Result<void> {
     auto given = present({{name, "name"}, {path, "path"}, {row_format, "row_format"}, {table, "table"}});
     if (!given) return given;
     const auto format = rowtide::row_format_named(row_format);
     if (!format) return make_error(ErrorCode::kUnsupported, "table {}: no row format is named {}", name, row_format);
-    auto described = rowtide::table_at(name, path, offset, rows, row_values, *format);
+    auto described = rowtide::table_at(name, path, offset, rows, row_values, *format, bundle_rows);
     if (!described) return described.error();
     *table = new rowtide_table{*std::move(described)};
     return {};
@@ -265,6 +275,18 @@ void rowtide_store_close(rowtide_store* store) { delete store; }
 
 const char* rowtide_store_method(const rowtide_store* store) { return store->store->method().c_str(); }
 
+const char* rowtide_store_mode(const rowtide_store* store) {
+  return rowtide::mode_name(store->store->mode()).data();  // zero-terminated
+}
+
+rowtide_error* rowtide_store_prefetch(rowtide_store* store, const std::uint64_t* row_ids, std::uint64_t row_id_count) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = present({{store, "store"}, array(row_ids, row_id_count, "row_ids")}); !given) return given;
+    store->store->prefetch({row_ids, row_id_count});
+    return {};
+  });
+}
+
 rowtide_error* rowtide_store_counters(const rowtide_store* store, rowtide_counters* counters) {
   return guarded([&]() -> Result<void> {
     if (auto given = present({{store, "store"}, {counters, "counters"}}); !given) return given;
@@ -284,7 +306,17 @@ rowtide_error* rowtide_store_counters(const rowtide_store* store, rowtide_counte
                                   .reads = now.reads,
                                   .bytes_read = now.bytes_read,
                                   .wait_ns = now.wait_ns,
-                                  .memory_bytes = now.memory_bytes};
+                                  .memory_bytes = now.memory_bytes,
+                                  .budget_bytes = now.budget_bytes,
+                                  .cache_bytes = now.cache_bytes,
+                                  .index_bytes = now.index_bytes,
+                                  .resident_bytes = now.resident_bytes,
+                                  .buffer_bytes = now.buffer_bytes,
+                                  .resident_rows = now.resident_rows,
+                                  .prefetched_rows = now.prefetched_rows,
+                                  .prefetched_rows_used = now.prefetched_rows_used,
+                                  .prefetch_reads = now.prefetch_reads,
+                                  .prefetch_bytes_read = now.prefetch_bytes_read};
     std::memcpy(counters, &filled, size);
     return {};
   });

@@ -206,6 +206,7 @@ Result<Table> read_table(const Gguf& gguf, const Tensor& tensor) {
   table.row_bytes = tensor.bytes / table.rows;
   table.extents = {{gguf.path_of(tensor), tensor.offset, 0, table.rows, gguf.files[tensor.file].header_bytes}};
   table.addressing = *std::move(addressing);
+  table.bundle_rows = table.addressing->heads_per_order();
   return table;
 }
 

@@ -27,7 +27,8 @@ Table shape_only(std::uint64_t rows, std::uint64_t offset, std::uint64_t row_val
 
 BatchPlan plan_of(const Table& table, const std::vector<RowId>& ids) {
   BatchPlan plan;
-  plan.make(ids, *RowMap::make(table), table.rows, table.row_bytes, kBlock, kRunMax);
+  for (std::size_t i = 0; i < ids.size(); ++i) plan.add(ids[i], i);
+  plan.make(*RowMap::make(table), table.rows, table.row_bytes, kBlock, kRunMax);
   return plan;
 }
 

@@ -7,8 +7,8 @@
 
 #include "rowtide/rowtide.h"
 
-_Static_assert(sizeof(rowtide_counters) == 11 * sizeof(uint64_t), "fixed-width fields, no padding");
-_Static_assert(sizeof(rowtide_store_options) == 2 * sizeof(uint64_t), "fixed-width fields, no padding");
+_Static_assert(sizeof(rowtide_counters) == 21 * sizeof(uint64_t), "fixed-width fields, no padding");
+_Static_assert(sizeof(rowtide_store_options) == 4 * sizeof(uint64_t), "fixed-width fields, no padding");
 
 /* Keeps the first error's sentence; 1 if there was one. */
 static int failed(rowtide_error* error, char* message, size_t message_bytes) {
@@ -21,7 +21,7 @@ static int failed(rowtide_error* error, char* message, size_t message_bytes) {
 static int read_first_tokens(const rowtide_table* table, const int64_t* tokens, uint64_t token_count,
                              unsigned char* out, uint64_t out_bytes, char* message, size_t message_bytes) {
   const uint64_t row_id_count = token_count * rowtide_table_rows_per_token(table);
-  rowtide_store_options options = {sizeof(options), 8};
+  rowtide_store_options options = {sizeof(options), 8, 0, ROWTIDE_MODE_DEFAULT};
   rowtide_store* store = NULL;
   rowtide_reader* reader = NULL;
   int64_t* history = calloc((size_t)rowtide_table_history_tokens(table), sizeof(*history));

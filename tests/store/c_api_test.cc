@@ -197,7 +197,7 @@ TEST(CApi, ServesATableAtAKnownPlace) {
   const std::string format(row_format_name(expected.row_format));
   rowtide_table* made = nullptr;
   expect_ok(rowtide_table_at("placed", kModel.c_str(), expected.extents.front().offset, expected.rows,
-                             expected.row_values, format.c_str(), &made));
+                             expected.row_values, format.c_str(), 1, &made));
   OwnedTable table(made);
   ASSERT_NE(table, nullptr);
   EXPECT_STREQ(rowtide_table_name(made), "placed");
@@ -291,9 +291,9 @@ TEST(CApi, NamesWhatCannotBeOpened) {
   EXPECT_EQ(checkpoint, nullptr);
 
   rowtide_table* table = nullptr;
-  expect_error(rowtide_table_at("t", kModel.c_str(), 0, 1, 256, "q4_k", &table), ROWTIDE_ERROR_UNSUPPORTED, "q4_k");
-  expect_error(rowtide_table_at("t", kModel.c_str(), 0, 1, 33, "q4_0", &table), ROWTIDE_ERROR_USAGE, "33");
-  expect_error(rowtide_table_at("t", kModel.c_str(), 1ULL << 40, 1, 32, "q4_0", &table), ROWTIDE_ERROR_MALFORMED,
+  expect_error(rowtide_table_at("t", kModel.c_str(), 0, 1, 256, "q4_k", 1, &table), ROWTIDE_ERROR_UNSUPPORTED, "q4_k");
+  expect_error(rowtide_table_at("t", kModel.c_str(), 0, 1, 33, "q4_0", 1, &table), ROWTIDE_ERROR_USAGE, "33");
+  expect_error(rowtide_table_at("t", kModel.c_str(), 1ULL << 40, 1, 32, "q4_0", 1, &table), ROWTIDE_ERROR_MALFORMED,
                "tidepool.gguf");
   EXPECT_EQ(table, nullptr);
 }
@@ -303,15 +303,19 @@ TEST(CApi, RefusesOptionsItDoesNotKnow) {
   const rowtide_table* table = rowtide_checkpoint_table(checkpoint.get(), 0);
   rowtide_store* store = nullptr;
   for (const std::uint64_t depth : {1025ULL, 1ULL << 32, (1ULL << 32) + 64}) {
-    const rowtide_store_options options{sizeof(options), depth};
+    const rowtide_store_options options{sizeof(options), depth, 0, 0};
     expect_error(rowtide_store_open(table, &options, &store), ROWTIDE_ERROR_USAGE, std::to_string(depth));
   }
-  for (const std::uint64_t size : {0ULL, 8ULL, 24ULL}) {
-    const rowtide_store_options options{size, 8};
+  for (const std::uint64_t size : {0ULL, 8ULL, 16ULL, 48ULL}) {
+    const rowtide_store_options options{size, 8, 0, 0};
     expect_error(rowtide_store_open(table, &options, &store), ROWTIDE_ERROR_USAGE, std::to_string(size) + " bytes");
   }
+  const rowtide_store_options little{sizeof(little), 0, 1 << 20, 0};
+  expect_error(rowtide_store_open(table, &little, &store), ROWTIDE_ERROR_USAGE, "1.0 MiB");
+  const rowtide_store_options odd{sizeof(odd), 0, 0, 9};
+  expect_error(rowtide_store_open(table, &odd, &store), ROWTIDE_ERROR_USAGE, "mode 9");
   EXPECT_EQ(store, nullptr);
-  const rowtide_store_options standard{sizeof(standard), 0};
+  const rowtide_store_options standard{sizeof(standard), 0, 0, 0};
   expect_ok(rowtide_store_open(table, &standard, &store));
   const OwnedStore owned(store);
   EXPECT_NE(std::string(rowtide_store_method(store)).find("depth 64"), std::string::npos);
@@ -369,8 +373,8 @@ TEST(CApi, MissingArgumentsAreNamed) {
   std::int64_t history = 0;
   expect_error(rowtide_checkpoint_open(nullptr, &opened), ROWTIDE_ERROR_USAGE, "path");
   expect_error(rowtide_checkpoint_open("x", nullptr), ROWTIDE_ERROR_USAGE, "checkpoint");
-  expect_error(rowtide_table_at(nullptr, "x", 0, 1, 1, "f32", &placed), ROWTIDE_ERROR_USAGE, "name");
-  expect_error(rowtide_table_at("x", "x", 0, 1, 1, nullptr, &placed), ROWTIDE_ERROR_USAGE, "row_format");
+  expect_error(rowtide_table_at(nullptr, "x", 0, 1, 1, "f32", 1, &placed), ROWTIDE_ERROR_USAGE, "name");
+  expect_error(rowtide_table_at("x", "x", 0, 1, 1, nullptr, 1, &placed), ROWTIDE_ERROR_USAGE, "row_format");
   expect_error(rowtide_table_start(table, nullptr), ROWTIDE_ERROR_USAGE, "history");
   expect_error(rowtide_table_address(table, nullptr, 1, &history, nullptr, 0), ROWTIDE_ERROR_USAGE, "tokens");
   expect_error(rowtide_store_open(nullptr, nullptr, nullptr), ROWTIDE_ERROR_USAGE, "table");

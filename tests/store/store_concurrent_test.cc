@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "store/batch_plan.h"
-#include "store/disk_store.h"
+#include "store/open_store.h"
 #include "support/random_table.h"
 
 namespace rowtide {

@@ -6,7 +6,7 @@
 
 #include "fault/faulty_source.h"
 #include "store/batch_plan.h"
-#include "store/disk_store.h"
+#include "store/open_store.h"
 #include "support/random_table.h"
 
 namespace rowtide {
@@ -21,7 +21,8 @@ class StoreFault : public testing::TestWithParam<bool> {
 
   std::shared_ptr<Store> open(io::Spoil spoil) {
     auto source = io::open_block_source(RowMap::make(table_)->paths(), {.allow_uring = GetParam()});
-    return *open_store(table_, std::make_unique<io::FaultySource>(*std::move(source), std::move(spoil)), {});
+    return *open_store(table_, std::make_unique<io::FaultySource>(*std::move(source), std::move(spoil)),
+                       {.mode = Mode::kDisk});
   }
 
   TempDir dir_;

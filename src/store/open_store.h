@@ -1,4 +1,5 @@
-// The store's first form: every batch is read from the files, nothing is cached.
+// Opening a store over a block source of the caller's: for tests that inject faults and for benchmarks that force
+// a way of reading.
 #pragma once
 
 #include <memory>
@@ -8,8 +9,7 @@
 
 namespace rowtide {
 
-/// Store::open() over a block source of the caller's: for tests that inject faults and for benchmarks
-/// that force a way of reading. `source` holds the table's files in the order of RowMap::paths().
+/// Store::open() with it. `source` holds the table's files in the order of RowMap::paths().
 Result<std::shared_ptr<Store>> open_store(Table table, std::unique_ptr<io::BlockSource> source,
                                           const StoreOptions& options);
 

@@ -1,0 +1,69 @@
+// The budget: what all stores of a process may hold together. Buffers, indexes and resident tables are taken
+// from it; the cache has the rest and gives way when more is taken.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "cache/bundle_cache.h"
+#include "rowtide/result.h"
+
+namespace rowtide {
+
+/// Threads: any.
+class MemoryBudget {
+ public:
+  /// What a part of the budget is for.
+  enum class Use { kIndex, kResident, kBuffers };
+  static constexpr std::size_t kUses = 3;
+
+  /// The process's budget: that of its stores if it has any (kUsage if `asked` is neither 0 nor the same), else a new
+  /// one of `asked` bytes, or of `otherwise` where that is 0. kUsage below kMemoryBytesMin.
+  static Result<std::shared_ptr<MemoryBudget>> of_process(std::uint64_t asked, std::uint64_t otherwise);
+
+  explicit MemoryBudget(std::uint64_t bytes) : bytes_(bytes) {}
+
+  std::uint64_t bytes() const { return bytes_; }
+
+  /// A taken part; given back when it goes.
+  class Part {
+   public:
+    Part() = default;
+    Part(Part&& other) noexcept { *this = std::move(other); }
+    Part& operator=(Part&& other) noexcept;
+    ~Part() { release(); }
+    std::uint64_t bytes() const { return bytes_; }
+    /// Makes it larger, as take(), or smaller.
+    Result<void> resize(std::uint64_t bytes);
+
+   private:
+    friend class MemoryBudget;
+    void release();
+
+    MemoryBudget* budget_ = nullptr;
+    Use use_ = Use::kBuffers;
+    std::uint64_t bytes_ = 0;
+  };
+
+  /// kResource when the cache, if there is one, would fall below its least size. The part must go before the budget.
+  Result<Part> take(Use use, std::uint64_t bytes);
+
+  /// The cache; made when first asked for. kResource when too little of the budget is left.
+  Result<BundleCache*> cache();
+
+  std::uint64_t used(Use use) const;
+  std::uint64_t cache_bytes() const;
+
+ private:
+  Result<void> change(Use use, std::uint64_t from, std::uint64_t to);
+  std::uint64_t taken() const { return used_[0] + used_[1] + used_[2]; }
+
+  const std::uint64_t bytes_;
+  mutable std::mutex mutex_;
+  std::uint64_t used_[kUses] = {};
+  std::unique_ptr<BundleCache> cache_;
+};
+
+}  // namespace rowtide

@@ -1,0 +1,93 @@
+#include "store/residency.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "io/system_memory.h"
+#include "rowtide/byte_size.h"
+#include "store/resident_rows.h"
+
+namespace rowtide {
+namespace {
+
+constexpr std::uint64_t kDefaultBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kDefaultShare = 8;  // of what is available, the default takes no more than one part in so many
+constexpr std::uint64_t kAutoShare = 2;     // of what is available, the same for a table made resident unasked
+
+Result<io::AvailableMemory> available_beside(const Table* table) {
+  std::vector<io::FileRange> rows;
+  if (table != nullptr) {
+    for (const Extent& extent : table->extents)
+      rows.push_back({extent.path, extent.offset, extent.rows * table->row_bytes});
+  }
+  return io::available_memory(rows);
+}
+
+/// What a budget must hold for the whole table to be resident.
+std::uint64_t resident_budget_bytes(const Table& table) {
+  return table.bytes() + ResidentRows::kBufferBytes + kMemoryBytesMin;
+}
+
+std::uint64_t default_bytes(std::uint64_t available) {
+  return std::max(kMemoryBytesMin, std::min(kDefaultBytes, available / kDefaultShare));
+}
+
+/// The budget that was asked for, or the default one that suits the mode.
+std::uint64_t wanted_bytes(const Table& table, const StoreOptions& options, const io::AvailableMemory& available) {
+  if (options.memory_bytes != 0) return options.memory_bytes;
+  const std::uint64_t whole = resident_budget_bytes(table);
+  const bool room_unasked = whole <= available.bytes() / kAutoShare;
+  if (options.mode == Mode::kResident || (options.mode == Mode::kAuto && room_unasked)) return whole;
+  return default_bytes(available.bytes());
+}
+
+Result<void> check_resident(const Table& table, std::uint64_t budget, const io::AvailableMemory& available) {
+  const std::uint64_t whole = resident_budget_bytes(table);
+  if (budget < whole) {
+    return make_error(ErrorCode::kResource,
+                      "table {}: to be resident it needs a memory budget of {}, this one is {}: raise it, or use the "
+                      "mode cache",
+                      table.name, byte_size_text(whole), byte_size_text(budget));
+  }
+  if (available.bytes() < whole) {
+    return make_error(ErrorCode::kResource,
+                      "table {}: to be resident it needs {}, but no more is available than {}: use the mode cache",
+                      table.name, byte_size_text(whole), available.text());
+  }
+  return {};
+}
+
+std::string auto_reason(const Table& table, Mode chosen, std::uint64_t budget, const io::AvailableMemory& available) {
+  return fmt::format("{}: its {} {} the budget of {}; available {}", mode_name(chosen), byte_size_text(table.bytes()),
+                     chosen == Mode::kResident ? "fit" : "do not fit", byte_size_text(budget), available.text());
+}
+
+}  // namespace
+
+std::uint64_t default_memory_bytes() {
+  const auto available = available_beside(nullptr);
+  return available ? default_bytes(available->bytes()) : kMemoryBytesMin;
+}
+
+Result<Residency> decide_residency(const Table& table, const StoreOptions& options) {
+  const auto available = available_beside(&table);
+  if (!available) return available.error();
+  auto budget = MemoryBudget::of_process(options.memory_bytes, wanted_bytes(table, options, *available));
+  if (!budget) return budget.error();
+  const std::uint64_t bytes = (*budget)->bytes();
+  if (options.memory_bytes != 0 && bytes > available->bytes() && budget->use_count() == 1) {
+    return make_error(ErrorCode::kResource, "a memory budget of {} is more than is available, {}: give less",
+                      byte_size_text(bytes), available->text());
+  }
+
+  Residency residency{options.mode, *budget, {}};
+  const auto resident = check_resident(table, bytes, *available);
+  if (options.mode == Mode::kResident && !resident) return resident.error();
+  if (options.mode == Mode::kAuto) {
+    residency.mode = resident ? Mode::kResident : Mode::kCache;
+    residency.reason = auto_reason(table, residency.mode, bytes, *available);
+  }
+  return residency;
+}
+
+}  // namespace rowtide

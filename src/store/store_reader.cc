@@ -1,0 +1,274 @@
+#include "store/store_reader.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+
+#include "base/error.h"
+
+namespace rowtide {
+namespace {
+
+constexpr std::size_t kBatchRowsMax = std::size_t{1} << 20;
+// What a reader keeps of a large batch's memory for the next one.
+constexpr std::uint64_t kKeptBytesMax = std::uint64_t{16} << 20;
+
+std::uint64_t row_bytes_as(Output::Form form, const Table& table) {
+  switch (form) {
+    case Output::Form::kRaw: return table.row_bytes;
+    case Output::Form::kF32: return table.row_values * sizeof(float);
+    case Output::Form::kBf16: return table.row_values * sizeof(std::uint16_t);
+  }
+  return 0;
+}
+
+}  // namespace
+
+StoreReader::StoreReader(std::shared_ptr<StoreShared> store)
+    : store_(std::move(store)),
+      table_(store_->table),
+      heads_(table_.bundle_rows),
+      run_reader_(*store_->source, store_->map, table_, store_->depth) {
+  if (store_->cache != nullptr) lookup_.emplace(*store_->cache);
+}
+
+Result<std::unique_ptr<StoreReader>> StoreReader::make(std::shared_ptr<StoreShared> store) {
+  std::unique_ptr<StoreReader> reader(new StoreReader(std::move(store)));
+  auto memory = reader->store_->budget->take(MemoryBudget::Use::kBuffers, reader->run_reader_.memory_bytes());
+  if (!memory) return memory.error();
+  reader->memory_ = *std::move(memory);
+  if (auto opened = reader->run_reader_.open(); !opened) return opened.error();
+  return reader;
+}
+
+StoreReader::~StoreReader() {
+  if (busy_) end(false);
+}
+
+Result<void> StoreReader::check(std::span<const RowId> ids, Output output) const {
+  if (busy_) return make_error(ErrorCode::kUsage, "table {}: a batch is in flight; finish() it first", table_.name);
+  if (ids.size() > kBatchRowsMax) {
+    return make_error(ErrorCode::kUsage, "table {}: a batch of {} rows; at most {} at once", table_.name, ids.size(),
+                      kBatchRowsMax);
+  }
+  const std::uint64_t bytes = ids.size() * row_bytes_as(output.form, table_);
+  if (output.bytes != bytes) {
+    return make_error(ErrorCode::kUsage, "table {}: {} rows need {} bytes of output, {} were given", table_.name,
+                      ids.size(), bytes, output.bytes);
+  }
+  const auto outside = std::find_if(ids.begin(), ids.end(), [this](RowId id) { return id >= table_.rows; });
+  if (outside == ids.end()) return {};
+  return make_error(ErrorCode::kOutOfRange, "table {}: row {} is not within its {} rows", table_.name, *outside,
+                    table_.rows);
+}
+
+Result<void> StoreReader::begin(std::span<const RowId> ids, Output output) {
+  if (auto valid = check(ids, output); !valid) return valid;
+  output_ = output;
+  output_row_bytes_ = row_bytes_as(output.form, table_);
+  for_cache_ = false;
+  ++store_->demand;
+  return start(ids, ids.size() <= kUrgentRowsMax ? io::Urgency::kUrgent : io::Urgency::kBulk);
+}
+
+Result<void> StoreReader::prefetch(std::span<const RowId> ids) {
+  for_cache_ = true;
+  if (auto started = start(ids.first(ids.size() / heads_ * heads_), io::Urgency::kPrefetch); !started) return started;
+  return finish();
+}
+
+Result<void> StoreReader::start(std::span<const RowId> ids, io::Urgency urgency) {
+  busy_ = true;
+  auto started = without_throwing([&]() -> Result<void> {
+    rows_ = ids.size();
+    look_up(ids);
+    plan(ids);
+    return read_planned(urgency);
+  });
+  if (!started) end(false);
+  return started;
+}
+
+/// Copies what is in the cache; the rest of the whole bundles goes to missed_ and repeated_.
+void StoreReader::look_up(std::span<const RowId> ids) {
+  missed_.clear();
+  repeated_.clear();
+  hits_ = prefetched_used_ = 0;
+  const std::size_t bundles = ids.size() / heads_;
+  seen_.assign(std::bit_ceil(2 * bundles + 1), 0);
+  if (!lookup_) {
+    // Without a cache one row may as well be planned as another; the plan drops duplicates.
+    for (std::size_t bundle = 0; bundle < bundles; ++bundle) {
+      missed_.push_back({0, static_cast<std::uint32_t>(bundle), 0, nullptr, 0});
+    }
+    return;
+  }
+  const auto hit = [&](std::size_t bundle, const std::byte* rows) {
+    hits_ += heads_;
+    if (!for_cache_) emit(rows, heads_, bundle * heads_);
+  };
+  const auto not_there = [&](std::size_t bundle, std::uint64_t hash) { miss(ids, bundle, hash); };
+  const auto use = for_cache_ ? BundleCache::Use::kLook : BundleCache::Use::kTouch;
+  prefetched_used_ = lookup_->probe(*store_->cached, ids, 0, bundles, use, hit, not_there);
+}
+
+void StoreReader::miss(std::span<const RowId> ids, std::size_t bundle, std::uint64_t hash) {
+  const RowId* const key = &ids[bundle * heads_];
+  const std::size_t mask = seen_.size() - 1;
+  std::size_t at = hash & mask;
+  for (; seen_[at] != 0; at = (at + 1) & mask) {
+    const std::uint32_t index = seen_[at] - 1;
+    Missed& earlier = missed_[index];
+    if (earlier.hash != hash || !std::equal(key, key + heads_, &ids[earlier.bundle * heads_])) continue;
+    ++earlier.touches;
+    repeated_.push_back({static_cast<std::uint32_t>(bundle), index});
+    return;
+  }
+  missed_.push_back({hash, static_cast<std::uint32_t>(bundle), 0, nullptr, 0});
+  seen_[at] = static_cast<std::uint32_t>(missed_.size());
+}
+
+/// What must be read. Positions in the plan count the rows of missed_, then those of a last, incomplete bundle.
+void StoreReader::plan(std::span<const RowId> ids) {
+  plan_.clear();
+  if (store_->cache != nullptr) store_->cache->reserve(*store_->cached, ids, missed_, for_cache_);
+  for (std::size_t i = 0; i < missed_.size(); ++i) {
+    if (for_cache_ && missed_[i].rows == nullptr) continue;
+    plan_bundle(&ids[missed_[i].bundle * heads_], heads_, i * heads_);
+  }
+  const std::size_t whole = ids.size() / heads_ * heads_;
+  plan_bundle(ids.data() + whole, static_cast<std::uint32_t>(ids.size() - whole), missed_.size() * heads_);
+  plan_.make(store_->map, table_.rows, table_.row_bytes, store_->source->block_bytes(), RunReader::kRunBytesMax);
+}
+
+void StoreReader::plan_bundle(const RowId* ids, std::uint32_t rows, std::uint64_t position) {
+  const RowId resident = store_->resident ? store_->resident->filled() : 0;
+  for (std::uint32_t head = 0; head < rows; ++head) {
+    if (ids[head] >= resident) {
+      plan_.add(ids[head], position + head);
+      continue;
+    }
+    ++hits_;
+    deliver_row(position + head, store_->resident->row(ids[head]));
+  }
+}
+
+Result<void> StoreReader::read_planned(io::Urgency urgency) {
+  if (plan_.runs().empty()) return {};
+  if (auto accounted = account_memory(); !accounted) return accounted;
+  if (auto started = run_reader_.start(plan_, *this, urgency); !started) return started;
+  reading_ = true;
+  return {};
+}
+
+Result<void> StoreReader::finish() {
+  if (!busy_) return {};
+  RunTotals run_totals;
+  if (reading_) {
+    auto finished = without_throwing([&] { return run_reader_.finish(); });
+    if (!finished) {
+      end(false);
+      return finished.error();
+    }
+    run_totals = *finished;
+    reading_ = false;
+  }
+  if (!for_cache_) copy_repeated();
+  count(run_totals);
+  end(true);
+  return {};
+}
+
+void StoreReader::deliver(const Run& run, const std::byte* bytes) {
+  for (const Request request : plan_.requests().subspan(run.first_request, run.end_request - run.first_request)) {
+    deliver_row(request.position(), bytes + (store_->map.place(request.row()).offset - run.offset));
+  }
+}
+
+/// A row that was not in the cache: to the output, and to its place there.
+void StoreReader::deliver_row(std::uint64_t position, const std::byte* row) {
+  const auto index = static_cast<std::uint32_t>(position) / heads_;
+  const auto head = static_cast<std::uint32_t>(position) % heads_;
+  std::uint64_t bundle = rows_ / heads_;  // the last, incomplete one
+  if (index < missed_.size()) {
+    bundle = missed_[index].bundle;
+    if (missed_[index].rows != nullptr) {
+      std::memcpy(missed_[index].rows + head * table_.row_bytes, row, table_.row_bytes);
+    }
+  }
+  if (!for_cache_) emit(row, 1, bundle * heads_ + head);
+}
+
+/// `count` raw rows that lie next to each other, to the output's rows from `at` on.
+void StoreReader::emit(const std::byte* rows, std::uint64_t count, std::uint64_t at) const {
+  std::byte* const to = output_.data + at * output_row_bytes_;
+  const std::uint64_t values = count * table_.row_values;  // such rows decode as one
+  switch (output_.form) {
+    case Output::Form::kRaw: std::memcpy(to, rows, count * table_.row_bytes); return;
+    case Output::Form::kF32: decode_f32(table_.row_format, rows, values, reinterpret_cast<float*>(to)); return;
+    case Output::Form::kBf16:
+      decode_bf16(table_.row_format, rows, values, reinterpret_cast<std::uint16_t*>(to));
+      return;
+  }
+}
+
+void StoreReader::copy_repeated() const {
+  const std::uint64_t bytes = heads_ * output_row_bytes_;
+  for (const Repeated& repeated : repeated_) {
+    std::memcpy(output_.data + repeated.bundle * bytes, output_.data + missed_[repeated.missed].bundle * bytes, bytes);
+  }
+}
+
+void StoreReader::count(const RunTotals& run_totals) {
+  Counters batch;
+  if (for_cache_) {
+    batch.prefetched_rows =
+        heads_ * static_cast<std::uint64_t>(
+                     std::count_if(missed_.begin(), missed_.end(), [](const Missed& m) { return m.rows != nullptr; }));
+    batch.prefetch_reads = run_totals.reads;
+    batch.prefetch_bytes_read = run_totals.bytes_read;
+  } else {
+    batch.batches = 1;
+    batch.rows = rows_;
+    if (heads_ > 1) batch.bundles = rows_ / heads_;
+    batch.hits = hits_;
+    batch.unique_rows = plan_.unique_rows();
+    batch.blocks = plan_.blocks();
+    batch.reads = run_totals.reads;
+    batch.bytes_read = run_totals.bytes_read;
+    batch.wait_ns = run_totals.wait_ns;
+    batch.prefetched_rows_used = prefetched_used_ * heads_;
+  }
+  store_->totals.add(batch);
+}
+
+/// Lets go of everything the batch holds: its rows may be found in the cache from now on, or never.
+void StoreReader::end(bool succeeded) {
+  if (reading_) run_reader_.abandon();
+  reading_ = busy_ = false;
+  if (store_->cache != nullptr) {
+    if (succeeded) {
+      store_->cache->publish(*store_->cached, missed_);
+    } else {
+      store_->cache->cancel(*store_->cached, missed_);
+    }
+  }
+  missed_.clear();
+  if (!for_cache_ && store_->demand.fetch_sub(1) == 1) store_->demand.notify_all();
+  if (memory_.bytes() > run_reader_.memory_bytes() + kKeptBytesMax) {
+    missed_.shrink_to_fit();
+    repeated_ = {};
+    seen_ = {};
+    plan_ = {};
+    (void)account_memory();  // less than before is always granted
+  }
+}
+
+Result<void> StoreReader::account_memory() {
+  const std::uint64_t bytes = run_reader_.memory_bytes() + plan_.memory_bytes() + missed_.capacity() * sizeof(Missed) +
+                              repeated_.capacity() * sizeof(Repeated) + seen_.capacity() * sizeof(std::uint32_t);
+  return bytes == memory_.bytes() ? Result<void>() : memory_.resize(bytes);
+}
+
+}  // namespace rowtide

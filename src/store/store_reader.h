@@ -1,0 +1,74 @@
+// The Reader: looks a batch up in memory, has the rest read, hands what was read to the cache.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cache/bundle_cache.h"
+#include "rowtide/store.h"
+#include "store/batch_plan.h"
+#include "store/run_reader.h"
+#include "store/store_shared.h"
+
+namespace rowtide {
+
+class StoreReader final : public Reader, private RunReader::Sink {
+ public:
+  /// kIo or kResource when no queue or buffer is to be had.
+  static Result<std::unique_ptr<StoreReader>> make(std::shared_ptr<StoreShared> store);
+  ~StoreReader() override;
+
+  Result<void> begin(std::span<const RowId> ids, Output output) override;
+  Result<void> finish() override;
+
+  /// Brings those bundles of `ids` into the cache that are not there; ids of a last, incomplete one are let be.
+  Result<void> prefetch(std::span<const RowId> ids);
+
+ private:
+  explicit StoreReader(std::shared_ptr<StoreShared> store);
+
+  Result<void> check(std::span<const RowId> ids, Output output) const;
+  Result<void> start(std::span<const RowId> ids, io::Urgency urgency);
+  void look_up(std::span<const RowId> ids);
+  void miss(std::span<const RowId> ids, std::size_t bundle, std::uint64_t hash);
+  void plan(std::span<const RowId> ids);
+  void plan_bundle(const RowId* ids, std::uint32_t rows, std::uint64_t position);
+  Result<void> read_planned(io::Urgency urgency);
+  void deliver(const Run& run, const std::byte* bytes) override;
+  void deliver_row(std::uint64_t position, const std::byte* row);
+  void emit(const std::byte* rows, std::uint64_t count, std::uint64_t at) const;
+  void copy_repeated() const;
+  void count(const RunTotals& run_totals);
+  void end(bool succeeded);
+  Result<void> account_memory();
+
+  const std::shared_ptr<StoreShared> store_;
+  const Table& table_;
+  const std::uint32_t heads_;  // rows of a bundle
+  std::optional<BundleCache::Lookup> lookup_;
+  RunReader run_reader_;
+  MemoryBudget::Part memory_;
+
+  /// A bundle that the batch has asked for before, and has missed: copied once that has come.
+  struct Repeated {
+    std::uint32_t bundle;
+    std::uint32_t missed;  // in missed_
+  };
+
+  // The batch in progress; the vectors keep their memory from batch to batch.
+  bool busy_ = false;
+  bool reading_ = false;    // run_reader_ has a plan
+  bool for_cache_ = false;  // a prefetch: no output
+  Output output_{};
+  std::uint64_t output_row_bytes_ = 0;
+  std::uint64_t rows_ = 0;
+  std::uint64_t hits_ = 0;
+  std::uint64_t prefetched_used_ = 0;  // bundles
+  std::vector<Missed> missed_;
+  std::vector<Repeated> repeated_;
+  std::vector<std::uint32_t> seen_;  // hash table over missed_: index + 1, 0 is empty
+  BatchPlan plan_;
+};
+
+}  // namespace rowtide
