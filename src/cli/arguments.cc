@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "cli/failure.h"
+#include "cli/input.h"
 #include "cli/nearest.h"
 
 namespace rowtide::cli {
@@ -80,6 +81,11 @@ void ArgumentParser::number(std::string_view name, std::uint32_t& value, std::ui
   app_->add_option(std::string(name), value, fmt::format("{} ({})", help, value))
       ->check(CLI::Range(least, most))
       ->option_text("N");
+}
+
+void ArgumentParser::byte_size(std::string_view name, std::uint64_t& value, std::string_view help) {
+  add(*app_, name, "SIZE", fmt::format("{}: 4GiB, 512MiB, 1.5G; GB and MB count in 1000s", help),
+      [option = std::string(name), &value](const std::string& given) { value = parse_size(option, given); });
 }
 
 void ArgumentParser::real(std::string_view name, float& value, float most, std::string_view help) {

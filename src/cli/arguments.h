@@ -41,6 +41,8 @@ class ArgumentParser {
   /// A whole number of least..most.
   void number(std::string_view name, std::uint32_t& value, std::uint32_t least, std::uint32_t most,
               std::string_view help);
+  /// An amount of memory or of a file: see parse_size() (cli/input.h).
+  void byte_size(std::string_view name, std::uint64_t& value, std::string_view help);
   /// A real number of 0..most.
   void real(std::string_view name, float& value, float most, std::string_view help);
   void flag(std::string_view name, bool& value, std::string_view help);

@@ -13,8 +13,7 @@
 namespace rowtide::cli {
 namespace {
 
-const std::vector<Command> kBenches = {
-};
+const std::vector<Command> kBenches = {};
 
 void print_benches() {
   fmt::print(

@@ -1,6 +1,5 @@
 #include "cli/input.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -9,6 +8,7 @@
 
 #include "base/error.h"
 #include "cli/failure.h"
+#include "rowtide/byte_size.h"
 
 namespace rowtide::cli {
 namespace {
@@ -23,25 +23,13 @@ std::int64_t parse_id(std::string_view option, std::string_view piece) {
                       option, piece.substr(0, 64));
 }
 
-struct Unit {
-  std::string_view name;
-  double bytes;
-};
-constexpr std::array<Unit, 6> kUnits = {
-    {{"", 1}, {"B", 1}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}}};
-
 }  // namespace
 
 std::uint64_t parse_size(std::string_view option, std::string_view given) {
-  double number = 0;
-  const char* end_of_given = given.data() + given.size();
-  auto [end, error] = std::from_chars(given.data(), end_of_given, number, std::chars_format::fixed);
-  std::string_view name(end, static_cast<std::size_t>(end_of_given - end));
-  auto unit = std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& known) { return known.name == name; });
-  double bytes = error == std::errc() && unit != kUnits.end() ? number * unit->bytes : 0;
-  if (bytes >= 1 && bytes < 0x1p63) return static_cast<std::uint64_t>(bytes);
-  throw usage_failure("{}: '{}' is not a size; give a number and B, KiB, MiB, GiB or TiB, as in 64MiB", option,
-                      given.substr(0, 64));
+  const auto bytes = parse_byte_size(given);
+  if (!bytes) throw usage_failure("{}: {}", option, bytes.error().message);
+  if (*bytes == 0) throw usage_failure("{}: '{}' is no bytes at all; give a size such as 64MiB", option, given);
+  return *bytes;
 }
 
 std::vector<std::uint64_t> parse_sizes(std::string_view option, std::string_view list) {

@@ -12,8 +12,8 @@ namespace rowtide::cli {
 /// the piece that is no number of 64 bits.
 std::vector<std::int64_t> parse_ids(std::string_view option, std::string_view list);
 
-/// Bytes: a number that may have a fraction, and a unit of B (or none), KiB, MiB, GiB and TiB: "64MiB", "1.5GiB". Throws a
-/// usage Failure that names `option` for anything else, and for 0.
+/// parse_byte_size() (rowtide/byte_size.h). Throws a usage Failure that names `option` for what that refuses, and for
+/// 0.
 std::uint64_t parse_size(std::string_view option, std::string_view given);
 
 /// The same for several, separated by commas.
