@@ -5,17 +5,13 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
-#include <functional>
 
-#include "io/kernel_text.h"
-#include "io/mounts.h"
 #include "support/fake_machine.h"
 #include "support/memory_disk.h"
+#include "support/real_cgroup.h"
 
 namespace rowtide::io {
 namespace {
@@ -197,61 +193,10 @@ TEST_F(SystemMemory, TheLimitOnAddressSpaceBindsToo) {
   EXPECT_EQ(measure().text(), "1.000 GiB: the process may use 4.000 GiB of addresses (ulimit -v) and uses 3.000 GiB");
 }
 
-/// Runs `body` in a child process and gives back the number that it returns.
-std::uint64_t in_child(const std::function<std::uint64_t()>& body) {
-  int ends[2];
-  if (::pipe(ends) != 0) throw std::runtime_error("no pipe");
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const std::uint64_t number = body();
-    ::_exit(::write(ends[1], &number, sizeof(number)) == sizeof(number) ? 0 : 1);
-  }
-  ::close(ends[1]);
-  std::uint64_t number = 0;
-  EXPECT_EQ(::read(ends[0], &number, sizeof(number)), static_cast<ssize_t>(sizeof(number)));
-  ::close(ends[0]);
-  ::waitpid(child, nullptr, 0);
-  return number;
-}
-
-bool write_text(const std::string& path, const std::string& text) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  const bool done = ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  ::close(descriptor);
-  return done;
-}
-
-/// A memory cgroup of this machine with a limit, beside this process's own; empty if none can be made.
-class RealGroup {
- public:
-  explicit RealGroup(std::uint64_t limit) {
-    for (const Mount& mount : mounts()) {
-      const bool version_2 = mount.type == "cgroup2";
-      if (!version_2 && !(mount.type == "cgroup" && lists(mount.options, "memory"))) continue;
-      folder_ = mount.point + "/rowtide-test-" + std::to_string(::getpid());
-      if (::mkdir(folder_.c_str(), 0755) != 0) continue;
-      if (write_text(folder_ + (version_2 ? "/memory.max" : "/memory.limit_in_bytes"), std::to_string(limit))) return;
-      ::rmdir(folder_.c_str());
-    }
-    folder_.clear();
-  }
-  ~RealGroup() {
-    if (!folder_.empty()) ::rmdir(folder_.c_str());
-  }
-  RealGroup(const RealGroup&) = delete;
-  RealGroup& operator=(const RealGroup&) = delete;
-
-  const std::string& folder() const { return folder_; }
-  bool join() const { return write_text(folder_ + "/cgroup.procs", std::to_string(::getpid())); }
-
- private:
-  std::string folder_;
-};
-
 TEST(SystemMemoryHere, ACgroupBounds) {
   constexpr std::uint64_t kLimit = 512 * kMib, kTaken = 128 * kMib;
-  const RealGroup group(kLimit);
-  if (group.folder().empty()) GTEST_SKIP() << "no memory cgroup can be made here (needs root and a memory controller)";
+  const RealCgroup group(kLimit);
+  if (group.folder().empty()) GTEST_SKIP() << RealCgroup::kNone;
   const auto available_after_taking = [&](std::uint64_t taken) {
     return in_child([&]() -> std::uint64_t {
       if (!group.join()) return 1;
@@ -272,17 +217,11 @@ TEST(SystemMemoryHere, AMappedFileIsTakenOffUnlessItIsTheTable) {
   constexpr std::uint64_t kBytes = 64 * kMib;
   const TempDir dir;
   const std::string path = dir.file("weights");
+  if (lies_in_memory(dir.file(""))) GTEST_SKIP() << "the folder for temporary files lies in memory";
   std::ofstream(path).close();
   std::filesystem::resize_file(path, kBytes);
   const auto before = available_memory();
   ASSERT_TRUE(before.ok()) << before.error().message;
-  const bool on_tmpfs = [&] {  // files there are memory already
-    for (const Mount& mount : mounts()) {
-      if (mount.point == "/tmp" && mount.type == "tmpfs") return true;
-    }
-    return false;
-  }();
-  if (on_tmpfs) GTEST_SKIP() << "the folder for temporary files lies in memory";
   const int descriptor = ::open(path.c_str(), O_RDONLY);
   void* memory = ::mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, descriptor, 0);
   ::close(descriptor);
