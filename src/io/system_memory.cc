@@ -1,6 +1,8 @@
 #include "io/system_memory.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -59,14 +61,18 @@ std::vector<Interval> holes_of(const std::string& path, const std::vector<FileRa
   return merged(std::move(holes));
 }
 
+constexpr std::array<std::string_view, 6> kMemoryFileSystems = {"tmpfs",     "devtmpfs", "ramfs",
+                                                                "hugetlbfs", "proc",     "sysfs"};
+
 /// Devices of the file systems whose files lie in memory or are no memory of the machine, as the process map names
 /// them.
 std::set<std::string> memory_devices(const std::string& root) {
-  static const std::set<std::string> kTypes = {"tmpfs", "devtmpfs", "ramfs", "hugetlbfs", "proc", "sysfs"};
   std::set<std::string> devices;
   for (const Mount& mount : mounts(root)) {
     unsigned major = 0, minor = 0;
-    if (kTypes.count(mount.type) == 0 || std::sscanf(mount.device.c_str(), "%u:%u", &major, &minor) != 2) continue;
+    const bool in_memory =
+        std::find(kMemoryFileSystems.begin(), kMemoryFileSystems.end(), mount.type) != kMemoryFileSystems.end();
+    if (!in_memory || std::sscanf(mount.device.c_str(), "%u:%u", &major, &minor) != 2) continue;
     devices.insert(fmt::format("{:02x}:{:02x}", major, minor));
   }
   return devices;

@@ -40,8 +40,8 @@ inline bool lies_in_memory(const std::string& path) {
   return ::statfs(path.c_str(), &about) == 0 && (about.f_type == TMPFS_MAGIC || about.f_type == RAMFS_MAGIC);
 }
 
-/// A group with a limit, right below a mount of the memory controller: only those who join are in it. `folder()` is empty
-/// where none can be made.
+/// A group with a limit, right below a mount of the memory controller: only those who join are in it. `folder()` is
+/// empty where none can be made.
 class RealCgroup {
  public:
   explicit RealCgroup(std::uint64_t limit_bytes) {
