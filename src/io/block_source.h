@@ -39,7 +39,7 @@ class ReadQueue {
  public:
   virtual ~ReadQueue() = default;  // waits for reads in flight; drops what no reap() handed over
   /// Takes all of `requests`; the device gets them with the next reap() at the latest. Never waits. At most the
-  /// queue's depth may be submitted and not yet reaped (kUsage).
+  /// queue's depth may be submitted and not yet reaped.
   virtual Result<void> submit(std::span<const ReadRequest> requests) = 0;
   /// Hands over what was submitted and waits until `at_least` reads have completed (0: does not wait; at most as
   /// many as are submitted and not yet reaped, nor more than `out` holds). Then fills `out` with all that have, as

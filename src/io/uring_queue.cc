@@ -29,10 +29,10 @@ class UringQueue final : public ReadQueue {
     io_uring_queue_exit(&ring_);
   }
 
-  // COOP_TASKRUN spares an interrupt a completion; kernels before 5.19 refuse the flag. A queue may
-  // wander between threads, so SINGLE_ISSUER is not for us.
+  // COOP_TASKRUN spares an interrupt a completion, and with TASKRUN_FLAG a reap that does not wait still sees what
+  // has completed; kernels before 5.19 refuse both. A queue may wander between threads, so SINGLE_ISSUER is not for us.
   int init(std::span<std::byte> buffer) {
-    int result = io_uring_queue_init(depth_, &ring_, IORING_SETUP_COOP_TASKRUN);
+    int result = io_uring_queue_init(depth_, &ring_, IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG);
     if (result == -EINVAL) result = io_uring_queue_init(depth_, &ring_, 0);
     open_ = result == 0;
     if (!open_) return result;
@@ -62,12 +62,12 @@ class UringQueue final : public ReadQueue {
 
   Result<std::size_t> reap(std::size_t at_least, std::span<Completion> out) override {
     const auto wanted = static_cast<unsigned>(std::min({at_least, outstanding_, out.size()}));
-    while (io_uring_sq_ready(&ring_) > 0 || io_uring_cq_ready(&ring_) < wanted) {
-      const int result = io_uring_submit_and_wait(&ring_, wanted);
+    do {  // no system call where nothing is to be handed over and enough is there
+      const int result = io_uring_submit_and_wait(&ring_, io_uring_cq_ready(&ring_) < wanted ? wanted : 0);
       if (result < 0 && result != -EINTR && result != -EAGAIN) {
         return make_error(ErrorCode::kIo, "io_uring refuses reads: {}", errno_text(-result));
       }
-    }
+    } while (io_uring_sq_ready(&ring_) > 0 || io_uring_cq_ready(&ring_) < wanted);
     std::size_t count = 0;
     unsigned head = 0;
     io_uring_cqe* cqe = nullptr;
