@@ -29,6 +29,7 @@ class SimulatedSource final : public io::BlockSource {
   std::uint32_t block_bytes() const override { return kBlockBytes; }
   std::uint64_t file_bytes(std::uint32_t) const override { return content_.size(); }
   const std::string& method() const override { return method_; }
+  bool direct() const override { return true; }
   io::InFlightLimit& limit() override { return limit_; }
   Result<std::unique_ptr<io::ReadQueue>> queue(std::uint32_t depth, std::span<std::byte> buffer) override;
 

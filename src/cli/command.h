@@ -19,5 +19,6 @@ ExitCode run_address(const Arguments& arguments);
 ExitCode run_rows(const Arguments& arguments);
 ExitCode run_generate(const Arguments& arguments);
 ExitCode run_bench(const Arguments& arguments);
+ExitCode run_calibrate(const Arguments& arguments);
 
 }  // namespace rowtide::cli

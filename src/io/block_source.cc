@@ -131,6 +131,7 @@ class DiskSource final : public BlockSource {
   std::uint32_t block_bytes() const override { return block_bytes_; }
   std::uint64_t file_bytes(std::uint32_t file) const override { return files_[file].bytes; }
   const std::string& method() const override { return method_; }
+  bool direct() const override { return direct_; }
   InFlightLimit& limit() override { return *limit_; }
 
   Result<std::unique_ptr<ReadQueue>> queue(std::uint32_t depth, std::span<std::byte> buffer) override {

@@ -4,7 +4,7 @@ import unittest
 
 from program import DONE, FAILED, MODEL, PROGRAM, ProgramTest, USAGE
 
-COMMANDS = ["inspect", "address", "rows", "generate", "bench"]
+COMMANDS = ["inspect", "address", "rows", "generate", "bench", "calibrate"]
 
 
 class Usage(ProgramTest):

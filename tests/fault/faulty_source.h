@@ -61,6 +61,7 @@ class FaultySource final : public BlockSource {
   std::uint32_t block_bytes() const override { return inner_->block_bytes(); }
   std::uint64_t file_bytes(std::uint32_t file) const override { return inner_->file_bytes(file); }
   const std::string& method() const override { return inner_->method(); }
+  bool direct() const override { return inner_->direct(); }
   InFlightLimit& limit() override { return inner_->limit(); }
   Result<std::unique_ptr<ReadQueue>> queue(std::uint32_t depth, std::span<std::byte> buffer) override {
     auto queue = inner_->queue(depth, buffer);
