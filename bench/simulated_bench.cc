@@ -22,7 +22,7 @@
 #include "rowtide/store.h"
 #include "samples.h"
 #include "simulated_device.h"
-#include "store/disk_store.h"
+#include "store/open_store.h"
 
 namespace rowtide::bench {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "io/drive.h"
 #include "rowtide/byte_size.h"
 #include "store/open_store.h"
 #include "store/prefetcher.h"
@@ -19,8 +20,10 @@ namespace {
 constexpr std::uint32_t kDepthDefault = 64;
 constexpr std::uint32_t kDepthMax = 1024;
 
-std::uint32_t depth_of(const StoreOptions& options) {
-  return options.queue_depth != 0 ? options.queue_depth : kDepthDefault;
+/// As asked, else as calibrated for the device that the table lies on.
+std::uint32_t depth_of(const StoreOptions& options, const Table& table) {
+  if (options.queue_depth != 0) return options.queue_depth;
+  return io::calibrated_depth(table.extents.front().path).value_or(kDepthDefault);
 }
 
 class OpenStore final : public Store {
@@ -138,7 +141,7 @@ Result<std::shared_ptr<Store>> open_store(Table table, std::unique_ptr<io::Block
   shared->table = std::move(table);
   shared->map = *std::move(map);
   shared->source = std::move(source);
-  shared->depth = depth_of(options);
+  shared->depth = depth_of(options, shared->table);
   shared->budget = std::move(residency->budget);
   if (residency->mode == Mode::kResident) {
     auto resident = ResidentRows::start(shared->table, shared->map, *shared->source, *shared->budget);
@@ -158,7 +161,7 @@ Result<std::shared_ptr<Store>> Store::open(Table table, StoreOptions options) {
   return without_throwing([&]() -> Result<std::shared_ptr<Store>> {
     auto map = RowMap::make(table);
     if (!map) return map.error();
-    auto source = io::open_block_source(map->paths(), {.depth = depth_of(options)});
+    auto source = io::open_block_source(map->paths(), {.depth = depth_of(options, table)});
     if (!source) return source.error();
     return open_store(std::move(table), *std::move(source), options);
   });

@@ -3,7 +3,7 @@
 
 #include "io/block_source.h"
 #include "store/batch_plan.h"
-#include "store/disk_store.h"
+#include "store/open_store.h"
 #include "support/random_table.h"
 #include "support/system_calls.h"
 
