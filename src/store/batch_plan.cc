@@ -82,10 +82,6 @@ void BatchPlan::sort(std::uint64_t table_rows) {
 void BatchPlan::make(const RowMap& map, std::uint64_t table_rows, std::uint64_t row_bytes, std::uint32_t block_bytes,
                      std::uint32_t run_bytes_max) {
   sort(table_rows);
-
-  runs_.clear();
-  unique_rows_ = 0;
-  blocks_ = 0;
   std::uint64_t block_mask = block_bytes - 1;
   for (std::uint32_t i = 0; i < requests_.size(); ++i) {
     if (i > 0 && requests_[i].row() == requests_[i - 1].row()) {

@@ -64,7 +64,11 @@ class RowMap {
 /// The plan of one batch; its memory is kept from batch to batch.
 class BatchPlan {
  public:
-  void clear() { requests_.clear(); }
+  void clear() {
+    requests_.clear();
+    runs_.clear();
+    unique_rows_ = blocks_ = 0;
+  }
   /// `row` must be below the table's row count, `position` below Request::kBatchRowsMax.
   void add(RowId row, std::uint64_t position) { requests_.emplace_back(row, position); }
   /// Plans what was added. `run_bytes_max` bounds a read, unless one row needs more.

@@ -10,6 +10,7 @@
 namespace rowtide {
 namespace {
 
+constexpr std::size_t kPartRows = 8192;  // of a batch that helpers work on
 constexpr std::size_t kBatchRowsMax = std::size_t{1} << 20;
 // What a reader keeps of a large batch's memory for the next one.
 constexpr std::uint64_t kKeptBytesMax = std::uint64_t{16} << 20;
@@ -82,6 +83,11 @@ Result<void> StoreReader::start(std::span<const RowId> ids, io::Urgency urgency)
   busy_ = true;
   auto started = without_throwing([&]() -> Result<void> {
     rows_ = ids.size();
+    hits_ = prefetched_used_ = 0;
+    missed_.clear();
+    repeated_.clear();
+    plan_.clear();
+    if (gather_resident(ids)) return {};
     look_up(ids);
     plan(ids);
     return read_planned(urgency);
@@ -90,13 +96,30 @@ Result<void> StoreReader::start(std::span<const RowId> ids, io::Urgency urgency)
   return started;
 }
 
+/// The whole batch from a table that is all in memory; false if it is not.
+bool StoreReader::gather_resident(std::span<const RowId> ids) {
+  if (!store_->resident || store_->resident->filled() != table_.rows) return false;
+  constexpr std::size_t kAhead = 16;  // rows whose cache lines are on their way
+  const ResidentRows& resident = *store_->resident;
+  auto gather_part = [&](std::size_t part) {
+    const std::size_t end = std::min(ids.size(), (part + 1) * kPartRows);
+    for (std::size_t i = part * kPartRows; i < end; ++i) {
+      const std::byte* const coming = resident.row(ids[std::min(i + kAhead, end - 1)]);
+      __builtin_prefetch(coming);
+      __builtin_prefetch(coming + table_.row_bytes - 1);
+      emit(resident.row(ids[i]), 1, i);
+    }
+  };
+  if (!for_cache_) {
+    HelperThreads::of_process().run(resident_habit_, (ids.size() + kPartRows - 1) / kPartRows, gather_part);
+  }
+  hits_ = ids.size();
+  return true;
+}
+
 /// Copies what is in the cache; the rest of the whole bundles goes to missed_ and repeated_.
 void StoreReader::look_up(std::span<const RowId> ids) {
-  missed_.clear();
-  repeated_.clear();
-  hits_ = prefetched_used_ = 0;
   const std::size_t bundles = ids.size() / heads_;
-  seen_.assign(std::bit_ceil(2 * bundles + 1), 0);
   if (!lookup_) {
     // Without a cache one row may as well be planned as another; the plan drops duplicates.
     for (std::size_t bundle = 0; bundle < bundles; ++bundle) {
@@ -104,13 +127,32 @@ void StoreReader::look_up(std::span<const RowId> ids) {
     }
     return;
   }
+  seen_.assign(std::bit_ceil(2 * bundles + 1), 0);
+  looked_up_.resize(bundles);
+  auto probe_part = [&](std::size_t part) { probe(ids, part); };
+  const std::size_t part_bundles = std::max<std::size_t>(1, kPartRows / heads_);
+  HelperThreads::of_process().run(cache_habit_, (bundles + part_bundles - 1) / part_bundles, probe_part);
+  for (std::size_t bundle = 0; bundle < bundles; ++bundle) {
+    if (looked_up_[bundle].missed) miss(ids, bundle, looked_up_[bundle].hash);
+  }
+  hits_ = heads_ * (bundles - missed_.size() - repeated_.size());
+}
+
+void StoreReader::probe(std::span<const RowId> ids, std::size_t part) {
+  const std::size_t part_bundles = std::max<std::size_t>(1, kPartRows / heads_);
+  const std::size_t first = part * part_bundles;
+  const std::size_t end = std::min(ids.size() / heads_, first + part_bundles);
   const auto hit = [&](std::size_t bundle, const std::byte* rows) {
-    hits_ += heads_;
+    looked_up_[bundle].missed = false;
     if (!for_cache_) emit(rows, heads_, bundle * heads_);
   };
-  const auto not_there = [&](std::size_t bundle, std::uint64_t hash) { miss(ids, bundle, hash); };
+  const auto miss = [&](std::size_t bundle, std::uint64_t hash) { looked_up_[bundle] = {hash, true}; };
   const auto use = for_cache_ ? BundleCache::Use::kLook : BundleCache::Use::kTouch;
-  prefetched_used_ = lookup_->probe(*store_->cached, ids, 0, bundles, use, hit, not_there);
+  if (first == 0) {
+    prefetched_used_ += lookup_->probe(*store_->cached, ids, first, end, use, hit, miss);
+  } else {  // maybe on another thread, beside this one
+    prefetched_used_ += BundleCache::Lookup(*store_->cache).probe(*store_->cached, ids, first, end, use, hit, miss);
+  }
 }
 
 void StoreReader::miss(std::span<const RowId> ids, std::size_t bundle, std::uint64_t hash) {
@@ -131,7 +173,6 @@ void StoreReader::miss(std::span<const RowId> ids, std::size_t bundle, std::uint
 
 /// What must be read. Positions in the plan count the rows of missed_, then those of a last, incomplete bundle.
 void StoreReader::plan(std::span<const RowId> ids) {
-  plan_.clear();
   if (store_->cache != nullptr) store_->cache->reserve(*store_->cached, ids, missed_, for_cache_);
   for (std::size_t i = 0; i < missed_.size(); ++i) {
     if (for_cache_ && missed_[i].rows == nullptr) continue;
@@ -259,6 +300,7 @@ void StoreReader::end(bool succeeded) {
   if (memory_.bytes() > run_reader_.memory_bytes() + kKeptBytesMax) {
     missed_.shrink_to_fit();
     repeated_ = {};
+    looked_up_ = {};
     seen_ = {};
     plan_ = {};
     (void)account_memory();  // less than before is always granted

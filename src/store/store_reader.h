@@ -1,6 +1,7 @@
 // The Reader: looks a batch up in memory, has the rest read, hands what was read to the cache.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "cache/bundle_cache.h"
 #include "rowtide/store.h"
 #include "store/batch_plan.h"
+#include "store/helper_threads.h"
 #include "store/run_reader.h"
 #include "store/store_shared.h"
 
@@ -30,7 +32,9 @@ class StoreReader final : public Reader, private RunReader::Sink {
 
   Result<void> check(std::span<const RowId> ids, Output output) const;
   Result<void> start(std::span<const RowId> ids, io::Urgency urgency);
+  bool gather_resident(std::span<const RowId> ids);
   void look_up(std::span<const RowId> ids);
+  void probe(std::span<const RowId> ids, std::size_t part);
   void miss(std::span<const RowId> ids, std::size_t bundle, std::uint64_t hash);
   void plan(std::span<const RowId> ids);
   void plan_bundle(const RowId* ids, std::uint32_t rows, std::uint64_t position);
@@ -49,11 +53,18 @@ class StoreReader final : public Reader, private RunReader::Sink {
   std::optional<BundleCache::Lookup> lookup_;
   RunReader run_reader_;
   MemoryBudget::Part memory_;
+  HelperThreads::Habit resident_habit_, cache_habit_;
 
   /// A bundle that the batch has asked for before, and has missed: copied once that has come.
   struct Repeated {
     std::uint32_t bundle;
     std::uint32_t missed;  // in missed_
+  };
+
+  /// What became of looking a bundle up.
+  struct LookedUp {
+    std::uint64_t hash;
+    bool missed;
   };
 
   // The batch in progress; the vectors keep their memory from batch to batch.
@@ -64,7 +75,8 @@ class StoreReader final : public Reader, private RunReader::Sink {
   std::uint64_t output_row_bytes_ = 0;
   std::uint64_t rows_ = 0;
   std::uint64_t hits_ = 0;
-  std::uint64_t prefetched_used_ = 0;  // bundles
+  std::atomic<std::uint64_t> prefetched_used_{0};  // bundles
+  std::vector<LookedUp> looked_up_;                // by bundle
   std::vector<Missed> missed_;
   std::vector<Repeated> repeated_;
   std::vector<std::uint32_t> seen_;  // hash table over missed_: index + 1, 0 is empty
