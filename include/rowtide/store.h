@@ -38,6 +38,10 @@ struct StoreOptions {
   /// Reads one reader keeps in flight; also the limit that all readers of one device share. 1 to 1,024;
   /// 0: what `rowtide calibrate` found best for the device, else 64.
   std::uint32_t queue_depth = 0;
+  /// Whether the cache gives memory back while the machine is short of it, and takes it again later. Where CPU and GPU
+  /// share one memory it never does: there the cache holds all of its memory from the start, so that the engine can
+  /// size the rest. The first store of the process decides.
+  bool yield_under_pressure = true;
 };
 
 /// Never less than this: the smallest cache worth having, and one reader.

@@ -57,6 +57,8 @@ class BundleCache {
   /// Evicts down to so many segments (at least segments_min()) and gives their memory back, or allows more.
   /// May wait for readers in their sections.
   void set_segments(std::uint32_t segments);
+  /// Has the kernel provide all of the segments' memory now.
+  void commit() { arena_.commit(); }
   std::uint32_t segments_min() const { return kSegmentsMin * static_cast<std::uint32_t>(shards_.size()); }
   /// How many bundles of `table` a prefetch may be ahead: more, and it would evict its own before they are used.
   std::uint64_t bundles_ahead_max(const CachedTable& table) const;

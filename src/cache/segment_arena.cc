@@ -23,6 +23,12 @@ SegmentArena::~SegmentArena() {
   if (mapping_ != nullptr) ::munmap(mapping_, mapping_bytes_);
 }
 
+void SegmentArena::commit() {
+#ifdef MADV_POPULATE_WRITE
+  ::madvise(base_, segments_ * kSegmentBytes, MADV_POPULATE_WRITE);
+#endif
+}
+
 std::optional<std::uint32_t> SegmentArena::take() {
   std::lock_guard lock(mutex_);
   if (free_.empty()) return std::nullopt;

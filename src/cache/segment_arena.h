@@ -20,6 +20,9 @@ class SegmentArena {
   SegmentArena(const SegmentArena&) = delete;
   SegmentArena& operator=(const SegmentArena&) = delete;
 
+  /// Has the kernel provide the memory of all segments now, where it can.
+  void commit();
+
   std::uint32_t segments() const { return segments_; }
   std::byte* base() const { return base_; }
   std::byte* segment(std::uint32_t index) const { return base_ + index * kSegmentBytes; }

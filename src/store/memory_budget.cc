@@ -58,8 +58,40 @@ Result<void> MemoryBudget::change(Use use, std::uint64_t from, std::uint64_t to)
                       byte_size_text(bytes_), byte_size_text(to - from), byte_size_text(taken()), byte_size_text(kept));
   }
   used_[static_cast<std::size_t>(use)] = used_[static_cast<std::size_t>(use)] - from + to;
-  if (cache_) cache_->set_segments(segments_within(bytes_ - taken()));
+  fit_cache();
   return {};
+}
+
+void MemoryBudget::fit_cache() {
+  if (cache_) cache_->set_segments(segments_within(std::min(bytes_ - taken(), cache_limit_)));
+}
+
+std::uint64_t MemoryBudget::cache_limit() const {
+  std::lock_guard lock(mutex_);
+  return cache_limit_;
+}
+
+void MemoryBudget::set_cache_limit(std::uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  cache_limit_ = bytes;
+  fit_cache();
+}
+
+std::uint64_t MemoryBudget::cache_bytes_min() const {
+  std::lock_guard lock(mutex_);
+  return cache_ ? cache_->segments_min() * SegmentArena::kSegmentBytes : kCacheBytesMin;
+}
+
+void MemoryBudget::add_table(const Table& table) {
+  std::lock_guard lock(mutex_);
+  for (const Extent& extent : table.extents) {
+    tables_.push_back({extent.path, extent.offset, extent.rows * table.row_bytes});
+  }
+}
+
+std::vector<io::FileRange> MemoryBudget::tables() const {
+  std::lock_guard lock(mutex_);
+  return tables_;
 }
 
 Result<BundleCache*> MemoryBudget::cache() {
@@ -70,6 +102,8 @@ Result<BundleCache*> MemoryBudget::cache() {
                         byte_size_text(bytes_), byte_size_text(kCacheBytesMin));
     }
     cache_ = std::make_unique<BundleCache>(segments_within(bytes_ - taken()));
+    if (held_ == Held::kCommitted) cache_->commit();
+    if (held_ == Held::kYielding) watch_ = std::make_unique<PressureWatch>(*this);
   }
   return cache_.get();
 }
@@ -84,7 +118,8 @@ std::uint64_t MemoryBudget::cache_bytes() const {
   return cache_ ? cache_->memory_bytes() : 0;
 }
 
-Result<std::shared_ptr<MemoryBudget>> MemoryBudget::of_process(std::uint64_t asked, std::uint64_t otherwise) {
+Result<std::shared_ptr<MemoryBudget>> MemoryBudget::of_process(std::uint64_t asked, std::uint64_t otherwise,
+                                                               Held held) {
   static std::mutex mutex;
   static std::weak_ptr<MemoryBudget> process_budget;
   std::lock_guard lock(mutex);
@@ -98,7 +133,7 @@ Result<std::shared_ptr<MemoryBudget>> MemoryBudget::of_process(std::uint64_t ask
     return make_error(ErrorCode::kUsage, "a memory budget of {} is too small; give {} or more", byte_size_text(bytes),
                       byte_size_text(kMemoryBytesMin));
   }
-  auto budget = std::make_shared<MemoryBudget>(bytes);
+  auto budget = std::make_shared<MemoryBudget>(bytes, held);
   process_budget = budget;
   return budget;
 }

@@ -6,24 +6,34 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "cache/bundle_cache.h"
+#include "io/system_memory.h"
 #include "rowtide/result.h"
+#include "rowtide/table.h"
+#include "store/pressure_watch.h"
 
 namespace rowtide {
 
 /// Threads: any.
 class MemoryBudget {
  public:
+  /// How the cache holds its memory.
+  enum class Held {
+    kYielding,   // as it fills; given back while the machine is short of memory
+    kAsNeeded,   // as it fills, for good
+    kCommitted,  // all of it from the start, for good
+  };
   /// What a part of the budget is for.
   enum class Use { kIndex, kResident, kBuffers };
   static constexpr std::size_t kUses = 3;
 
   /// The process's budget: that of its stores if it has any (kUsage if `asked` is neither 0 nor the same), else a new
-  /// one of `asked` bytes, or of `otherwise` where that is 0. kUsage below kMemoryBytesMin.
-  static Result<std::shared_ptr<MemoryBudget>> of_process(std::uint64_t asked, std::uint64_t otherwise);
+  /// one of `asked` bytes, or of `otherwise` where that is 0, whose memory is `held` so. kUsage below kMemoryBytesMin.
+  static Result<std::shared_ptr<MemoryBudget>> of_process(std::uint64_t asked, std::uint64_t otherwise, Held held);
 
-  explicit MemoryBudget(std::uint64_t bytes) : bytes_(bytes) {}
+  MemoryBudget(std::uint64_t bytes, Held held) : bytes_(bytes), held_(held) {}
 
   std::uint64_t bytes() const { return bytes_; }
 
@@ -56,14 +66,29 @@ class MemoryBudget {
   std::uint64_t used(Use use) const;
   std::uint64_t cache_bytes() const;
 
+  /// What the cache is to hold at most for the time being, beside what is left of the budget; as it is made: all.
+  std::uint64_t cache_limit() const;
+  void set_cache_limit(std::uint64_t bytes);
+  std::uint64_t cache_bytes_min() const;
+
+  /// The tables that are served: their files are read row by row, so their pages are not needed in memory.
+  void add_table(const Table& table);
+  std::vector<io::FileRange> tables() const;
+
  private:
   Result<void> change(Use use, std::uint64_t from, std::uint64_t to);
   std::uint64_t taken() const { return used_[0] + used_[1] + used_[2]; }
 
+  void fit_cache();
+
   const std::uint64_t bytes_;
+  const Held held_;
   mutable std::mutex mutex_;
   std::uint64_t used_[kUses] = {};
+  std::uint64_t cache_limit_ = bytes_;
+  std::vector<io::FileRange> tables_;
   std::unique_ptr<BundleCache> cache_;
+  std::unique_ptr<PressureWatch> watch_;  // goes first
 };
 
 }  // namespace rowtide

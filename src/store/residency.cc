@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "io/system_memory.h"
+#include "io/unified_memory.h"
 #include "rowtide/byte_size.h"
 #include "store/resident_rows.h"
 
@@ -41,6 +42,11 @@ std::uint64_t wanted_bytes(const Table& table, const StoreOptions& options, cons
   return default_bytes(available.bytes());
 }
 
+MemoryBudget::Held held(const StoreOptions& options) {
+  if (!io::unified_memory().empty()) return MemoryBudget::Held::kCommitted;
+  return options.yield_under_pressure ? MemoryBudget::Held::kYielding : MemoryBudget::Held::kAsNeeded;
+}
+
 Result<void> check_resident(const Table& table, std::uint64_t budget, const io::AvailableMemory& available) {
   const std::uint64_t whole = resident_budget_bytes(table);
   if (budget < whole) {
@@ -72,8 +78,9 @@ std::uint64_t default_memory_bytes() {
 Result<Residency> decide_residency(const Table& table, const StoreOptions& options) {
   const auto available = available_beside(&table);
   if (!available) return available.error();
-  auto budget = MemoryBudget::of_process(options.memory_bytes, wanted_bytes(table, options, *available));
+  auto budget = MemoryBudget::of_process(options.memory_bytes, wanted_bytes(table, options, *available), held(options));
   if (!budget) return budget.error();
+  (*budget)->add_table(table);
   const std::uint64_t bytes = (*budget)->bytes();
   if (options.memory_bytes != 0 && bytes > available->bytes() && budget->use_count() == 1) {
     return make_error(ErrorCode::kResource, "a memory budget of {} is more than is available, {}: give less",
