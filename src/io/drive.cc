@@ -100,11 +100,12 @@ std::optional<std::uint32_t> number_of(std::string_view text, std::string_view k
   const auto line = text.find(fmt::format("\n{} ", key));
   if (line == std::string_view::npos) return std::nullopt;
   text.remove_prefix(line + key.size() + 2);
-  const auto end = text.find('\n');
-  if (end == std::string_view::npos) return std::nullopt;
+  const auto length = text.find('\n');
+  if (length == std::string_view::npos) return std::nullopt;
+  const char* const end = text.begin() + length;
   std::uint32_t number = 0;
-  const auto [stop, failure] = std::from_chars(text.data(), text.data() + end, number);
-  if (failure != std::errc() || stop != text.data() + end || number == 0 || number > most) return std::nullopt;
+  const auto [stop, failure] = std::from_chars(text.begin(), end, number);
+  if (failure != std::errc() || stop != end || number == 0 || number > most) return std::nullopt;
   return number;
 }
 
