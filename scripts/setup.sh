@@ -5,6 +5,7 @@
 #   setup.sh test    and test libraries, llama.cpp's programs
 #   setup.sh next    and the next llama.cpp version
 #   setup.sh style   clang-format and clang-tidy alone
+#   setup.sh corpora what scripts/corpora.sh needs
 #   setup.sh ci      test, style, and clang for the fuzzers
 source "$(dirname "$0")/lib.sh"
 
@@ -70,7 +71,8 @@ case "${1:-}" in
       $([ -d "$("$root/scripts/llama_setup.sh" where)" ] || command -v npm >/dev/null || echo $python_packages)
     ;;
   style) debian $python_packages ;;
-  *) fail "usage: $0 build | test | next | style | ci" ;;
+  corpora) debian $python_packages xz-utils ;;
+  *) fail "usage: $0 build | test | next | style | corpora | ci" ;;
 esac
 
 case "$1" in
