@@ -13,7 +13,9 @@
 namespace rowtide::cli {
 namespace {
 
-const std::vector<Command> kBenches = {};
+const std::vector<Command> kBenches = {
+    {"cache", "hit shares of caches of several kinds and sizes, by a trace of tokens", run_bench_cache},
+};
 
 void print_benches() {
   fmt::print(

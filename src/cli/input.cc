@@ -13,8 +13,6 @@
 namespace rowtide::cli {
 namespace {
 
-constexpr std::size_t kLongestText = std::size_t{64} << 20;
-
 std::int64_t parse_id(std::string_view option, std::string_view piece) {
   std::int64_t id = 0;
   auto [end, error] = std::from_chars(piece.data(), piece.data() + piece.size(), id);
@@ -32,14 +30,20 @@ std::uint64_t parse_size(std::string_view option, std::string_view given) {
   return *bytes;
 }
 
-std::vector<std::uint64_t> parse_sizes(std::string_view option, std::string_view list) {
-  std::vector<std::uint64_t> sizes;
+std::vector<std::string_view> split_list(std::string_view list) {
+  std::vector<std::string_view> pieces;
   while (true) {
     std::size_t comma = list.find(',');
-    sizes.push_back(parse_size(option, list.substr(0, comma)));
-    if (comma == std::string_view::npos) return sizes;
+    pieces.push_back(list.substr(0, comma));
+    if (comma == std::string_view::npos) return pieces;
     list.remove_prefix(comma + 1);
   }
+}
+
+std::vector<std::uint64_t> parse_sizes(std::string_view option, std::string_view list) {
+  std::vector<std::uint64_t> sizes;
+  for (std::string_view piece : split_list(list)) sizes.push_back(parse_size(option, piece));
+  return sizes;
 }
 
 std::vector<std::int64_t> parse_ids(std::string_view option, std::string_view list) {
@@ -54,7 +58,7 @@ std::vector<std::int64_t> parse_ids(std::string_view option, std::string_view li
   return ids;
 }
 
-std::string read_text(const std::string& path) {
+std::string read_text(const std::string& path, std::size_t longest) {
   auto close = [](std::FILE* file) {
     if (file != stdin) std::fclose(file);
   };
@@ -67,8 +71,8 @@ std::string read_text(const std::string& path) {
   std::array<char, 1 << 16> buffer;
   while (std::size_t bytes = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
     text.append(buffer.data(), bytes);
-    if (text.size() > kLongestText) {
-      throw Failure(kExitRefused, "too_long", fmt::format("{}: text of more than {} bytes", name, kLongestText));
+    if (text.size() > longest) {
+      throw Failure(kExitRefused, "too_long", fmt::format("{}: more than {} bytes", name, longest));
     }
   }
   if (std::ferror(file.get()) != 0) {

@@ -16,11 +16,14 @@ std::vector<std::int64_t> parse_ids(std::string_view option, std::string_view li
 /// 0.
 std::uint64_t parse_size(std::string_view option, std::string_view given);
 
-/// The same for several, separated by commas.
+/// What stands between the commas of a list, empty pieces included.
+std::vector<std::string_view> split_list(std::string_view list);
+
+/// parse_size() of each piece of a list.
 std::vector<std::uint64_t> parse_sizes(std::string_view option, std::string_view list);
 
-/// The whole of a text file, or of standard input for "-". Throws a Failure: a file that cannot be read, or one of more
-/// than 64 MiB.
-std::string read_text(const std::string& path);
+/// The whole of a file, or of standard input for "-". Throws a Failure: a file that cannot be read, or one of more
+/// than `longest` bytes.
+std::string read_text(const std::string& path, std::size_t longest = std::size_t{64} << 20);
 
 }  // namespace rowtide::cli

@@ -67,12 +67,13 @@ void start_llama(bool with_store) {
   }
 }
 
-LlamaModel::LlamaModel(const std::string& path) {
+LlamaModel::LlamaModel(const std::string& path, Part part) {
   Progress progress("loading");
   ggml_backend_dev_t no_devices[] = {nullptr};
   llama_model_params params = llama_model_default_params();
   params.devices = no_devices;  // the CPU alone
   params.n_gpu_layers = 0;
+  params.vocab_only = part == Part::kVocabulary;
   params.load_mode = LLAMA_LOAD_MODE_MMAP;
   params.lazy_mode = LLAMA_LAZY_MODE_ON;  // the table stays in the file, however small it is
   params.progress_callback = [](float share, void* bar) {

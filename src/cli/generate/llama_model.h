@@ -16,8 +16,10 @@ void start_llama(bool with_store);
 
 class LlamaModel {
  public:
+  enum class Part { kAll, kVocabulary };  // kVocabulary: all that tokenize() and piece() need
+
   /// Maps the file and loads everything but the table. Throws a Failure with llama.cpp's own words.
-  explicit LlamaModel(const std::string& path);
+  explicit LlamaModel(const std::string& path, Part part = Part::kAll);
 
   std::vector<llama_token> tokenize(const std::string& text) const;
   /// The bytes of a token, which may be a part of a character; "" for control tokens.

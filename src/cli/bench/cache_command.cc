@@ -1,0 +1,176 @@
+// rowtide bench cache: what caches of several kinds and sizes would have served of a trace of tokens.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/bench/bench.h"
+#include "cli/bench/cache_policy.h"
+#include "cli/bench/cache_trace.h"
+#include "cli/generate/tokens.h"
+#include "cli/input.h"
+#include "cli/json_output.h"
+#include "cli/model_config.h"
+#include "cli/progress.h"
+#include "cli/text_table.h"
+#include "rowtide/checkpoint.h"
+
+namespace rowtide::cli {
+namespace {
+
+struct BenchCacheOptions {
+  std::optional<std::string> path, family;  // one of them
+  std::optional<std::string> trace, text;   // one of them
+  std::uint32_t row_bytes = 0;
+  std::uint32_t chunk = 512;
+  std::vector<std::string> policies;
+  std::vector<std::uint64_t> memory_bytes;
+  bool json = false;
+};
+
+bool read_options(const Arguments& arguments, BenchCacheOptions& options) {
+  std::optional<std::string> policies, memory;
+  ArgumentParser parser(
+      "rowtide bench cache",
+      "Says which share of the rows that a text asks for each kind of cache would have served from memory, by size.\n"
+      "No row is read. Policies: the cache's algorithm as a model, bundle by bundle (s3fifo); the bundles asked for "
+      "last\n"
+      "(lru); those asked for most in the first half of the trace, counted on the second (static); the 4 KiB pages "
+      "asked\n"
+      "for last (page_cache); and what no cache of bundles can beat (optimum).",
+      "  rowtide bench cache models/tidepool.gguf --text models/heldout.txt --memory 1MiB,4MiB\n"
+      "  rowtide bench cache --family qwen_ple --row-bytes 90 --trace .cache/corpora/code.i32\n"
+      "  rowtide bench cache --family qwen_ple --row-bytes 90 --trace t.i32 --policy s3fifo:promote=2,optimum --json\n",
+      options.json);
+  parser.optional_path(options.path, "a checkpoint with a table");
+  parser.optional("--family", "NAME", options.family, "a family as released: qwen_ple; needs --row-bytes");
+  parser.number("--row-bytes", options.row_bytes, 0, 65536, "bytes of a row, with --family; of IQ4_NL rows 90");
+  parser.optional("--trace", "FILE", options.trace, "token ids, int32 little-endian; scripts/corpora.sh makes some");
+  parser.optional("--text", "FILE", options.text, "text for the tokenizer that PATH brings; - is standard input");
+  parser.optional("--policy", "LIST", policies,
+                  "policies, separated by commas (all); s3fifo may have settings, as in s3fifo:small=0.1:promote=2");
+  parser.optional("--memory", "LIST", memory, "sizes, separated by commas (64MiB,256MiB,1GiB,4GiB)");
+  parser.number("--chunk", options.chunk, 1, 1 << 20, "tokens that are asked for together");
+  parser.refused(
+      "--tokenizer",
+      "is not in this program, which reads no tokenizer.json: make a trace of your text with `scripts/corpora.sh "
+      "trace OUT TEXT...` and give it as --trace; or give --text with a PATH, a GGUF file brings its tokenizer");
+  if (!parser.parse(arguments)) return false;
+
+  if (options.path.has_value() == options.family.has_value()) parser.fail("give one of PATH and --family");
+  if (options.trace.has_value() == options.text.has_value()) parser.fail("give one of --trace and --text");
+  if (options.text && !options.path) parser.fail("--text needs a PATH, whose tokenizer cuts it");
+  if (options.family.has_value() != (options.row_bytes > 0)) parser.fail("--row-bytes goes with --family");
+  options.policies = cache_policies();
+  if (policies) {
+    auto names = split_list(*policies);
+    options.policies.assign(names.begin(), names.end());
+    for (const std::string& name : options.policies) check_cache_policy(name);
+  }
+  options.memory_bytes = parse_sizes("--memory", memory.value_or("64MiB,256MiB,1GiB,4GiB"));
+  return true;
+}
+
+/// The table whose rows are asked for. Of a checkpoint with several, the first.
+Table find_table(const BenchCacheOptions& options) {
+  if (options.family) {
+    AddressedTable addressed = tables_of_family(*options.family).front();
+    Table table;
+    table.name = addressed.name;
+    table.rows = addressed.addressing->row_count();
+    table.row_bytes = options.row_bytes;
+    table.extents.emplace_back().rows = table.rows;
+    table.addressing = addressed.addressing;
+    return table;
+  }
+  Checkpoint checkpoint = opened(Checkpoint::open(*options.path));
+  auto addressed = std::ranges::find_if(checkpoint.tables(), [](const Table& t) { return t.addressing != nullptr; });
+  if (addressed != checkpoint.tables().end()) return *addressed;
+  throw Failure(kExitRefused, "not_found",
+                fmt::format("{}: holds no conditional-memory table, so its tokens have no rows", *options.path));
+}
+
+std::vector<std::int32_t> find_tokens(const BenchCacheOptions& options) {
+  if (options.trace) return read_token_trace(*options.trace);
+#ifdef ROWTIDE_HAS_LLAMA
+  std::vector<std::int32_t> tokens = tokens_of(*options.path, read_text(*options.text));
+  if (tokens.empty()) throw usage_failure("--text: the text is empty");
+  return tokens;
+#else
+  throw usage_failure("--text: this program was built without llama.cpp; run `make build`, or give a --trace");
+#endif
+}
+
+/// Hit shares: a line for each policy, a column for each size.
+using Curves = std::vector<std::vector<double>>;
+
+Curves measure(const BenchCacheOptions& options, const BundleTrace& trace, const Table& table) {
+  Progress progress("caches");
+  Curves curves(options.policies.size());
+  double steps = static_cast<double>(options.policies.size() * options.memory_bytes.size()), done = 0;
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    for (std::uint64_t bytes : options.memory_bytes) {
+      auto policy = make_cache_policy(options.policies[i], {trace, table, bytes});
+      curves[i].push_back(hit_share(trace, *policy));
+      progress.update(++done / steps);
+    }
+  }
+  return curves;
+}
+
+std::string short_size(std::uint64_t bytes) {
+  if (bytes % (1 << 30) == 0) return fmt::format("{} GiB", bytes >> 30);
+  if (bytes % (1 << 20) == 0) return fmt::format("{} MiB", bytes >> 20);
+  return fmt::format("{} bytes", grouped(bytes));
+}
+
+void print(const BenchCacheOptions& options, const BundleTrace& trace, const Curves& curves) {
+  fmt::print("{} lookups of {} rows in batches of {} tokens; {} distinct\n", grouped(trace.lookups()),
+             trace.rows_per_bundle(), options.chunk, grouped(trace.distinct()));
+  std::vector<std::vector<std::string>> lines = {{"hit share"}};
+  for (std::uint64_t bytes : options.memory_bytes) lines.front().push_back(short_size(bytes));
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    auto& line = lines.emplace_back(1, options.policies[i]);
+    for (double share : curves[i]) line.push_back(fmt::format("{:.4f}", share));
+  }
+  fmt::print("{}", columns(lines, 2));
+}
+
+Json to_json(const BenchCacheOptions& options, const Table& table, const BundleTrace& trace, const Curves& curves) {
+  Json policies = Json::array();
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    Json points = Json::array();
+    for (std::size_t j = 0; j < curves[i].size(); ++j) {
+      points.push_back({{"memory_bytes", options.memory_bytes[j]}, {"hit_share", curves[i][j]}});
+    }
+    policies.push_back({{"name", options.policies[i]}, {"points", std::move(points)}});
+  }
+  return {{"trace", options.trace ? *options.trace : *options.text},
+          {"table", table.name},
+          {"row_bytes", table.row_bytes},
+          {"chunk", options.chunk},
+          {"lookups", trace.lookups()},
+          {"rows_per_lookup", trace.rows_per_bundle()},
+          {"distinct", trace.distinct()},
+          {"policies", std::move(policies)}};
+}
+
+}  // namespace
+
+ExitCode run_bench_cache(const Arguments& arguments) {
+  BenchCacheOptions options;
+  if (!read_options(arguments, options)) return kExitDone;
+  Table table = find_table(options);
+  BundleTrace trace(*table.addressing, find_tokens(options), options.chunk);
+  Curves curves = measure(options, trace, table);
+  if (options.json) {
+    print_json(to_json(options, table, trace, curves));
+  } else {
+    print(options, trace, curves);
+  }
+  return kExitDone;
+}
+
+}  // namespace rowtide::cli

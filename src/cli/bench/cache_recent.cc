@@ -1,0 +1,114 @@
+#include "cli/bench/cache_recent.h"
+
+#include <algorithm>
+
+namespace rowtide::cli {
+namespace {
+
+constexpr std::uint64_t kPageBytes = 4096;
+
+std::uint64_t pages_of(const Extent& extent, std::uint64_t row_bytes) {
+  return (extent.offset % kPageBytes + extent.rows * row_bytes + kPageBytes - 1) / kPageBytes;
+}
+
+std::uint64_t pages_of(const Table& table) {
+  std::uint64_t pages = 0;
+  for (const Extent& extent : table.extents) pages += pages_of(extent, table.row_bytes);
+  return pages;
+}
+
+}  // namespace
+
+RecentNumbers::RecentNumbers(std::size_t known, std::size_t capacity) : capacity_(capacity), links_(known + 1) {
+  links_.back() = {static_cast<std::uint32_t>(known), static_cast<std::uint32_t>(known)};
+}
+
+void RecentNumbers::unlink(std::uint32_t number) {
+  auto [next, previous] = links_[number];
+  links_[previous].next = next;
+  links_[next].previous = previous;
+}
+
+void RecentNumbers::expect(std::uint32_t soon, std::uint32_t later) const {
+  __builtin_prefetch(&links_[later]);
+  auto [next, previous] = links_[soon];
+  if (next == kAbsent) return;
+  __builtin_prefetch(&links_[next]);
+  __builtin_prefetch(&links_[previous]);
+}
+
+void RecentNumbers::touch(std::uint32_t number) {
+  auto anchor = static_cast<std::uint32_t>(links_.size() - 1);
+  if (holds(number)) {
+    unlink(number);
+  } else if (capacity_ == 0) {
+    return;
+  } else if (held_ == capacity_) {
+    std::uint32_t oldest = links_[anchor].previous;
+    unlink(oldest);
+    links_[oldest] = {};
+  } else {
+    ++held_;
+  }
+  std::uint32_t latest = links_[anchor].next;
+  links_[number] = {latest, anchor};
+  links_[latest].previous = number;
+  links_[anchor].next = number;
+}
+
+constexpr double kLinkBytes = 8;
+
+LruCache::LruCache(const CacheCase& of)
+    : rows_per_bundle_(of.trace.rows_per_bundle()), bundles_(of.trace.distinct(), of.bundles(kLinkBytes)) {}
+
+std::uint64_t LruCache::serve(std::span<const Touch> batch) {
+  std::uint64_t found = 0;
+  for (const Touch& touch : batch) {
+    if (bundles_.holds(touch.bundle)) found += rows_per_bundle_;
+  }
+  for (const Touch& touch : batch) bundles_.touch(touch.bundle);
+  return found;
+}
+
+PageCache::PageCache(const CacheCase& of)
+    : trace_(of.trace), row_bytes_(of.table.row_bytes), pages_(pages_of(of.table), of.memory_bytes / kPageBytes) {
+  for (const Extent& extent : of.table.extents) {
+    stretches_.push_back({extent.first_row, extent.offset % kPageBytes, page_count_});
+    page_count_ += pages_of(extent, row_bytes_);
+  }
+}
+
+std::uint64_t PageCache::serve(std::span<const Touch> batch) {
+  places_.clear();
+  for (const Touch& touch : batch) {
+    for (RowId row : trace_.rows(touch.bundle)) places_.push_back(place_of(row));
+  }
+  constexpr std::size_t kSoon = 8, kLater = 16;
+  std::uint64_t found = 0;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (i + kLater < places_.size()) pages_.expect(places_[i + kSoon].first, places_[i + kLater].first);
+    if (touch(places_[i])) ++found;
+  }
+  return found;
+}
+
+PageCache::Pages PageCache::place_of(RowId row) const {
+  auto after = std::upper_bound(stretches_.begin(), stretches_.end(), row,
+                                [](RowId id, const Stretch& stretch) { return id < stretch.first_row; });
+  const Stretch& stretch = *std::prev(after);
+  std::uint64_t byte = stretch.first_byte + (row - stretch.first_row) * row_bytes_;
+  return {static_cast<std::uint32_t>(stretch.first_page + byte / kPageBytes),
+          static_cast<std::uint32_t>(stretch.first_page + (byte + row_bytes_ - 1) / kPageBytes)};
+}
+
+/// A row is there when all its pages are.
+bool PageCache::touch(Pages row) {
+  bool there = true;
+  for (std::uint32_t page = row.first; page <= row.last; ++page) {
+    there = pages_.holds(page) && there;
+    pages_.touch(page);
+  }
+  return there;
+}
+
+}  // namespace rowtide::cli
