@@ -69,12 +69,18 @@ void CacheShard::set_segments(std::uint32_t segments) {
 
 /// Room at the end of a log, in a new segment if the open one is full.
 std::byte* CacheShard::append(Log& log, std::uint64_t bytes, bool may_evict) {
-  if (!log.open || all_[*log.open].used_bytes + bytes > SegmentArena::kSegmentBytes) {
+  auto is_full = [&] { return !log.open || all_[*log.open].used_bytes + bytes > SegmentArena::kSegmentBytes; };
+  if (is_full()) {
     auto next = may_evict ? obtain() : std::exchange(spare_, std::nullopt);
-    if (!next) return nullptr;
-    if (log.open) log.sealed.push_back(*log.open);
-    log.open = next;
-    all_[*next] = {};
+    if (!is_full()) {  // survivors of an eviction have opened a segment of this log, which has room
+      if (next) retired_.push_front(*next);
+    } else if (next) {
+      if (log.open) log.sealed.push_back(*log.open);
+      log.open = next;
+      all_[*next] = {};
+    } else {
+      return nullptr;
+    }
   }
   std::byte* entry = cache_.arena_.segment(*log.open) + all_[*log.open].used_bytes;
   all_[*log.open].used_bytes += static_cast<std::uint32_t>(bytes);
