@@ -68,7 +68,7 @@ class BenchCache(ProgramTest):
         document = self.json("bench", "cache", MODEL, "--trace", self.trace(some_tokens(3000)), "--chunk", CHUNK,
                              "--memory", "0.1MiB,1GiB")
         shares = {policy["name"]: [point["hit_share"] for point in policy["points"]] for policy in document["policies"]}
-        self.assertEqual(list(shares), ["s3fifo", "lru", "static", "page_cache", "optimum"])
+        self.assertEqual(list(shares), ["rowtide", "s3fifo", "lru", "static", "page_cache", "optimum"])
         for name in ["s3fifo", "lru"]:
             self.assertLess(shares[name][0], shares["optimum"][0])
             self.assertEqual(shares[name][1], shares["optimum"][1])  # everything that was asked for stays

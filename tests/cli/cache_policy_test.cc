@@ -317,6 +317,26 @@ TEST(CachePolicy, S3FifoInSegments) {
   }
 }
 
+TEST(CachePolicy, TheCacheItselfDoesAsItsModel) {
+  constexpr BundleNumber kBundles = 60'000;
+  std::mt19937_64 random(6);
+  std::vector<RowId> rows(std::size_t{kBundles} * kRowsPerBundle);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = i;
+  Batches batches = random_batches(random, kBundles, 4000, 100);
+  BundleTrace trace(rows, kRowsPerBundle, batches);
+  Table table;
+  table.rows = rows.size();
+  table.row_bytes = 1500;  // a batch is a small part of a segment, as it is with real rows
+  table.extents = {{"a", 0, 0, table.rows, 0}};
+  CacheCase of{trace, table, 64 << 20};
+  auto share = [&](const std::string& name) { return hit_share(trace, *make_cache_policy(name, of)); };
+  EXPECT_NEAR(share("rowtide"), share("s3fifo:segment=2MiB"), 0.02);
+  EXPECT_LT(share("rowtide"), share("optimum"));
+
+  of.memory_bytes = 512 << 20;  // all that is ever asked for; the index may forget a few
+  EXPECT_NEAR(share("rowtide"), share("optimum"), 0.001);
+}
+
 TEST(CachePolicy, NoMemoryServesNothing) {
   Sample sample(1, 20, 60, 8);
   for (const std::string& name : cache_policies()) {

@@ -35,11 +35,13 @@ bool read_options(const Arguments& arguments, BenchCacheOptions& options) {
   ArgumentParser parser(
       "rowtide bench cache",
       "Says which share of the rows that a text asks for each kind of cache would have served from memory, by size.\n"
-      "No row is read. Policies: the cache's algorithm as a model, bundle by bundle (s3fifo); the bundles asked for "
-      "last\n"
-      "(lru); those asked for most in the first half of the trace, counted on the second (static); the 4 KiB pages "
-      "asked\n"
-      "for last (page_cache); and what no cache of bundles can beat (optimum).",
+      "No row is read. Policies:\n"
+      "  rowtide     the cache itself; takes the memory it is given\n"
+      "  s3fifo      its algorithm as a model, bundle by bundle\n"
+      "  lru         the bundles asked for last\n"
+      "  static      the bundles asked for most in the first half of the trace, counted on the second\n"
+      "  page_cache  the 4 KiB pages asked for last\n"
+      "  optimum     what no cache of bundles can beat",
       "  rowtide bench cache models/tidepool.gguf --text models/heldout.txt --memory 1MiB,4MiB\n"
       "  rowtide bench cache --family qwen_ple --row-bytes 90 --trace .cache/corpora/code.i32\n"
       "  rowtide bench cache --family qwen_ple --row-bytes 90 --trace t.i32 --policy s3fifo:promote=2,optimum --json\n",

@@ -6,6 +6,7 @@
 
 #include "cli/bench/cache_foresight.h"
 #include "cli/bench/cache_recent.h"
+#include "cli/bench/cache_rowtide.h"
 #include "cli/bench/cache_s3fifo.h"
 #include "cli/failure.h"
 #include "cli/nearest.h"
@@ -30,7 +31,8 @@ struct NamedPolicy {
   std::string_view name;
   Policy (*make)(const CacheCase& of, std::string_view settings);
 };
-constexpr std::array<NamedPolicy, 5> kPolicies = {{
+constexpr std::array<NamedPolicy, 6> kPolicies = {{
+    {"rowtide", plain<RowtideCache>},
     {"s3fifo", s3fifo},
     {"lru", plain<LruCache>},
     {"static", plain<StaticSet>},

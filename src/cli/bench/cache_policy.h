@@ -1,5 +1,5 @@
-// Caches that only count: which bundle they would hold is decided, no row is kept. Each is charged the bytes that it
-// would need, so that caches of one size can be compared.
+// Caches to be compared on one trace. All but the cache itself only count: which bundle they would hold is decided, no
+// row is kept. Each is charged the bytes that it would need.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,9 @@ struct CacheCase {
 std::vector<std::string> cache_policies();
 
 /// The policy of that name:
-///   rowtide's algorithm as a model, entry by entry
-///     s3fifo[:small=SHARE][:ghost=RATIO][:promote=N][:touches=N][:segment=SIZE]
+///   rowtide     the cache itself, filled without rows
+///   s3fifo[:small=SHARE][:ghost=RATIO][:promote=N][:touches=N][:segment=SIZE]
+///               its algorithm as a model, bundle by bundle unless in segments
 ///   lru         the bundles asked for last
 ///   static      the bundles asked for most in the first half of the trace; counted on the second
 ///   page_cache  the 4 KiB pages of the table's files asked for last
