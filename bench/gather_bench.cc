@@ -23,8 +23,8 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
-#include "cold_file.h"
 #include "ggml/plugin.h"
+#include "io/page_cache.h"
 #include "rowtide/checkpoint.h"
 #include "samples.h"
 
@@ -213,7 +213,7 @@ int measure(const Options& options) {
 
 /// Runs this program as a child and adds what it says to what the page cache held before and after.
 json run_child(const Options& options, const std::string& method, std::uint64_t table_offset) {
-  const auto share = make_cold(options.model);
+  const auto share = io::make_cold(options.model);
   if (!share) fail(share.error().message);
   const std::string command = fmt::format("'{}' '{}' --text '{}' --tokens {} --ubatch {} --child {}",
                                           std::filesystem::read_symlink("/proc/self/exe").string(), options.model,
@@ -225,7 +225,7 @@ json run_child(const Options& options, const std::string& method, std::uint64_t 
   while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, pipe)) output.append(buffer, got);
   if (pclose(pipe) != 0) fail(fmt::format("the child `{}` failed", command));
   json report = json::parse(output);
-  const auto cached = resident_bytes(options.model, table_offset);
+  const auto cached = io::resident_bytes(options.model, table_offset);
   if (!cached) fail(cached.error().message);
   report["method"] = method;
   report["resident_share_before"] = *share;

@@ -16,8 +16,8 @@
 
 #include "address/splitmix64.h"
 #include "base/error.h"
-#include "cold_file.h"
 #include "io/block_source.h"
+#include "io/page_cache.h"
 #include "row_rule.h"
 #include "rowtide/checkpoint.h"
 #include "rowtide/store.h"
@@ -70,7 +70,7 @@ struct Measured {
 
 /// One measurement: kRowsEachTime cold rows or one batch of them, whichever is more.
 void measure(const Table& table, const Way& way, std::size_t batch, std::uint64_t seed, Measured& measured) {
-  must(make_cold(table.extents.front().path));
+  must(io::make_cold(table.extents.front().path));
   auto source = must(io::open_block_source({table.extents.front().path}, way.options));
   auto store = must(open_store(table, std::move(source), {.mode = Mode::kDisk, .queue_depth = kDepth}));
   auto reader = must(store->reader());
@@ -97,7 +97,7 @@ void measure(const Table& table, const Way& way, std::size_t batch, std::uint64_
 
 /// From the first look at the checkpoint to the first row, cold.
 double seconds_to_first_row(const std::string& path) {
-  must(make_cold(path));
+  must(io::make_cold(path));
   const auto start = Clock::now();
   auto checkpoint = must(Checkpoint::open(path));
   auto store = must(Store::open(checkpoint.tables().front(), {.mode = Mode::kDisk}));

@@ -1,0 +1,86 @@
+#include "io/page_cache.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "base/error.h"
+
+namespace rowtide::io {
+namespace {
+
+constexpr std::uint64_t kWindowBytes = std::uint64_t{1} << 30;  // looked at at once: 256 KiB of answers
+
+class Descriptor {
+ public:
+  explicit Descriptor(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  std::uint64_t bytes() const {
+    struct stat status;
+    return ::fstat(fd_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+  }
+
+ private:
+  int fd_;
+};
+
+/// Pages of [begin, end), which begins at a page, that are in memory; -1 with errno set.
+std::int64_t resident_pages(int fd, std::uint64_t begin, std::uint64_t end, std::uint64_t page) {
+  void* const map = ::mmap(nullptr, end - begin, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(begin));
+  if (map == MAP_FAILED) return -1;
+  std::vector<unsigned char> pages((end - begin + page - 1) / page);
+  const int failed = ::mincore(map, end - begin, pages.data()) != 0 ? errno : 0;
+  ::munmap(map, end - begin);
+  errno = failed;
+  if (failed != 0) return -1;
+  return std::ranges::count_if(pages, [](unsigned char in) { return (in & 1) != 0; });
+}
+
+}  // namespace
+
+Result<std::uint64_t> resident_bytes(const std::string& path, std::uint64_t begin, std::uint64_t end) {
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const Descriptor file(path);
+  if (file.get() < 0) return make_error(ErrorCode::kIo, "{}: {}", path, errno_text(errno));
+  begin = begin / page * page;
+  end = std::min(end, file.bytes());
+  std::uint64_t resident = 0;
+  for (; begin < end; begin += kWindowBytes) {
+    const auto pages = resident_pages(file.get(), begin, std::min(begin + kWindowBytes, end), page);
+    if (pages < 0) return make_error(ErrorCode::kIo, "{}: looking at the page cache: {}", path, errno_text(errno));
+    resident += page * static_cast<std::uint64_t>(pages);
+  }
+  return resident;
+}
+
+Result<double> make_cold(const std::string& path, std::uint64_t begin, std::uint64_t end) {
+  const Descriptor file(path);
+  if (file.get() < 0) return make_error(ErrorCode::kIo, "{}: {}", path, errno_text(errno));
+  end = std::min(end, file.bytes());
+  if (begin >= end) return 0.0;
+  ::fdatasync(file.get());  // what is not written yet cannot be evicted; if this fails, the check below tells
+  // All of it: the cache keeps larger pieces than pages, and one that lies partly outside of what is named would stay.
+  if (const int error = ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED)) {
+    return make_error(ErrorCode::kIo, "{}: evicting: {}", path, errno_text(error));
+  }
+  const auto resident = resident_bytes(path, begin, end);
+  if (!resident) return resident.error();
+  const double share = static_cast<double>(*resident) / static_cast<double>(end - begin);
+  if (share < 0.01) return share;
+  return make_error(ErrorCode::kResource,
+                    "{}: {:.1f} % of it stays in memory after eviction, so it is not cold: another process maps or "
+                    "locks it, or its file system keeps files in memory",
+                    path, 100 * share);
+}
+
+}  // namespace rowtide::io

@@ -1,0 +1,19 @@
+// What the page cache holds of a file, and taking it out: how a measurement knows that it is cold.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "rowtide/result.h"
+
+namespace rowtide::io {
+
+/// Bytes of [begin, end) of the file that lie in the page cache, by mincore; `end` beyond the file's length is its
+/// length. The file must be the caller's own or writable: of others' files the kernel tells nothing. Errors: kIo.
+Result<std::uint64_t> resident_bytes(const std::string& path, std::uint64_t begin = 0, std::uint64_t end = UINT64_MAX);
+
+/// Evicts the file from the page cache; then under 1 % of [begin, end) may be resident, else kResource (somebody maps
+/// or locks it, or its file system keeps files in memory). Gives back the resident share. Errors: also kIo.
+Result<double> make_cold(const std::string& path, std::uint64_t begin = 0, std::uint64_t end = UINT64_MAX);
+
+}  // namespace rowtide::io
