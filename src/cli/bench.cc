@@ -14,6 +14,7 @@ namespace rowtide::cli {
 namespace {
 
 const std::vector<Command> kBenches = {
+    {"rows", "gathers of rows by Rowtide and by other methods, cold and warm", run_bench_rows},
     {"cache", "hit shares of caches of several kinds and sizes, by a trace of tokens", run_bench_cache},
 };
 
