@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <span>
@@ -39,32 +40,47 @@ std::uint64_t free_bytes(int descriptor) {
   return static_cast<std::uint64_t>(system.f_bavail) * system.f_frsize;
 }
 
+using Piece = std::unique_ptr<std::byte, decltype(&std::free)>;
+
+Piece new_piece() { return {static_cast<std::byte*>(std::aligned_alloc(kAlignment, kPieceBytes)), std::free}; }
+
+Error no_memory() { return make_error(ErrorCode::kResource, "no memory for {} bytes of buffer", kPieceBytes); }
+
 }  // namespace
 
-Result<ScratchFile> ScratchFile::make(const std::string& folder, std::uint64_t bytes_most,
-                                      const std::function<void(double share)>& progress) {
+Result<ScratchFile> ScratchFile::open(const std::string& folder) {
   int descriptor = open_nameless(folder, O_DIRECT);
   if (descriptor < 0 && errno == EINVAL) descriptor = open_nameless(folder, 0);
-  if (descriptor < 0) {
-    const ErrorCode code = errno == ENOENT || errno == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIo;
-    return make_error(code, "{}: no file can be made there: {}", folder, errno_text(errno));
-  }
-  ScratchFile file(descriptor);
-  if (auto filled = file.fill(folder, bytes_most, progress); !filled) return filled.error();
+  if (descriptor >= 0) return ScratchFile(descriptor);
+  const ErrorCode code = errno == ENOENT || errno == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIo;
+  return make_error(code, "{}: no file can be made there: {}", folder, errno_text(errno));
+}
+
+Result<ScratchFile> ScratchFile::make(const std::string& folder, std::uint64_t bytes_most, const Progress& progress) {
+  auto file = open(folder);
+  if (!file) return file;
+  if (auto filled = file->fill_randomly(folder, bytes_most, progress); !filled) return filled.error();
   return file;
 }
 
-Result<void> ScratchFile::fill(const std::string& folder, std::uint64_t bytes_most,
-                               const std::function<void(double share)>& progress) {
+Result<ScratchFile> ScratchFile::make_of(const std::string& folder, std::uint64_t bytes, const Fill& fill,
+                                         const Progress& progress) {
+  auto file = open(folder);
+  if (!file) return file;
+  if (auto filled = file->fill(folder, bytes, fill, progress); !filled) return filled.error();
+  return file;
+}
+
+Result<void> ScratchFile::fill_randomly(const std::string& folder, std::uint64_t bytes_most,
+                                        const Progress& progress) {
   const std::uint64_t free = free_bytes(descriptor_);
   if (free < 2 * kBytesLeast) {
     return make_error(ErrorCode::kResource, "{}: {} bytes are free, {} are needed to measure the drive", folder, free,
                       2 * kBytesLeast);
   }
   const std::uint64_t wanted = std::clamp(free / 4, kBytesLeast, std::max(kBytesLeast, bytes_most));
-  const std::unique_ptr<std::byte, decltype(&std::free)> piece(
-      static_cast<std::byte*>(std::aligned_alloc(kAlignment, kPieceBytes)), std::free);
-  if (!piece) return make_error(ErrorCode::kResource, "no memory for {} bytes of buffer", kPieceBytes);
+  const Piece piece = new_piece();
+  if (!piece) return no_memory();
   const std::span words(reinterpret_cast<std::uint64_t*>(piece.get()), kPieceBytes / sizeof(std::uint64_t));
   std::mt19937_64 random(std::random_device{}());
   for (std::uint64_t& word : words) word = random();
@@ -72,19 +88,51 @@ Result<void> ScratchFile::fill(const std::string& folder, std::uint64_t bytes_mo
   while (bytes_ < wanted && (bytes_ < kBytesLeast || std::chrono::steady_clock::now() - start < kTimeMost)) {
     const std::uint64_t twist = random();  // drives and what lies below them may find equal pieces
     for (std::uint64_t& word : words) word ^= twist;
-    const ssize_t written = ::pwrite(descriptor_, piece.get(), kPieceBytes, static_cast<off_t>(bytes_));
+    if (auto written = write(folder, {piece.get(), kPieceBytes}, wanted); !written) return written;
+    progress(static_cast<double>(bytes_) / static_cast<double>(wanted));
+  }
+  return sync(folder);
+}
+
+Result<void> ScratchFile::fill(const std::string& folder, std::uint64_t bytes, const Fill& fill,
+                               const Progress& progress) {
+  if (const std::uint64_t free = free_bytes(descriptor_); free < bytes) {
+    return make_error(ErrorCode::kResource, "{}: {} bytes are free, {} are asked for", folder, free, bytes);
+  }
+  const Piece piece = new_piece();
+  if (!piece) return no_memory();
+  while (bytes_ < bytes) {
+    const std::uint64_t part = std::min<std::uint64_t>(kPieceBytes, bytes - bytes_);
+    const std::uint64_t whole = (part + kAlignment - 1) / kAlignment * kAlignment;  // as direct I/O demands
+    fill({piece.get(), part});
+    std::memset(piece.get() + part, 0, whole - part);
+    if (auto written = write(folder, {piece.get(), whole}, bytes); !written) return written;
+    progress(std::min(1.0, static_cast<double>(bytes_) / static_cast<double>(bytes)));
+  }
+  bytes_ = bytes;
+  if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) {
+    return make_error(ErrorCode::kIo, "{}: a scratch file cannot be cut to length: {}", folder, errno_text(errno));
+  }
+  return sync(folder);
+}
+
+/// Appends a piece of the `wanted` bytes.
+Result<void> ScratchFile::write(const std::string& folder, std::span<const std::byte> piece, std::uint64_t wanted) {
+  for (;;) {
+    const ssize_t written = ::pwrite(descriptor_, piece.data(), piece.size(), static_cast<off_t>(bytes_));
     if (written < 0 && errno == EINTR) continue;
-    if (written < static_cast<ssize_t>(kPieceBytes)) {
+    if (written < static_cast<ssize_t>(piece.size())) {
       return make_error(ErrorCode::kIo, "{}: writing a scratch file of {} bytes failed: {}", folder, wanted,
                         errno_text(written < 0 ? errno : ENOSPC));
     }
-    bytes_ += kPieceBytes;
-    progress(static_cast<double>(bytes_) / static_cast<double>(wanted));
+    bytes_ += piece.size();
+    return {};
   }
-  if (::fdatasync(descriptor_) != 0) {
-    return make_error(ErrorCode::kIo, "{}: a scratch file cannot be synchronised: {}", folder, errno_text(errno));
-  }
-  return {};
+}
+
+Result<void> ScratchFile::sync(const std::string& folder) const {
+  if (::fdatasync(descriptor_) == 0) return {};
+  return make_error(ErrorCode::kIo, "{}: a scratch file cannot be synchronised: {}", folder, errno_text(errno));
 }
 
 ScratchFile::ScratchFile(ScratchFile&& other) noexcept
@@ -94,6 +142,6 @@ ScratchFile::~ScratchFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-std::string ScratchFile::path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
+std::string ScratchFile::path() const { return fmt::format("/proc/{}/fd/{}", ::getpid(), descriptor_); }
 
 }  // namespace rowtide::io

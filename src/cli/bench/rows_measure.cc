@@ -117,6 +117,7 @@ Measurement RowsBench::measure(const std::string& name, std::size_t batch) {
     measured.syscalls_of_a_batch = syscalls_.stop();
   }
   if (method.warmth() == Warmth::kStore) {
+    rowtide_way_ = method.way();
     private_bytes_ = std::max(private_bytes_, process_memory("RssAnon") + process_memory("RssShmem"));
   }
   if (is_cold()) open_.clear();

@@ -37,8 +37,9 @@ class RowsBench {
   /// Throws a Failure; one of code "unsupported" says that the method cannot be measured here.
   Measurement measure(const std::string& method, std::size_t batch);
 
-  double cold_share() const { return cold_share_; }               // greatest share of a file left after eviction
-  std::uint64_t private_bytes() const { return private_bytes_; }  // greatest RssAnon + RssShmem with rowtide open
+  double cold_share() const { return cold_share_; }                // greatest share of a file left after eviction
+  std::uint64_t private_bytes() const { return private_bytes_; }   // greatest RssAnon + RssShmem with rowtide open
+  const std::string& rowtide_way() const { return rowtide_way_; }  // empty before it was measured
 
  private:
   struct Trace {
@@ -69,6 +70,7 @@ class RowsBench {
   std::uint64_t salt_;
   double cold_share_ = 0;
   std::uint64_t private_bytes_ = 0;
+  std::string rowtide_way_;
   std::vector<std::byte> output_;
   std::vector<std::vector<bool>> blocks_read_;  // of each file
   std::map<std::string, std::unique_ptr<GatherMethod>> open_;

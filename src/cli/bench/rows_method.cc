@@ -30,6 +30,7 @@ class RowtideMethod final : public GatherMethod {
     const Counters counters = store_->counters();
     return {counters.reads, counters.hits, counters.wait_ns, counters.bytes_read};
   }
+  std::string way() const override { return store_->method(); }
 
  private:
   std::uint64_t row_bytes_;

@@ -31,6 +31,8 @@ class GatherMethod {
   /// Rows `ids[i]` go to `out` + i * row_bytes. Throws a Failure.
   virtual void gather(std::span<const RowId> ids, std::byte* out) = 0;
   virtual MethodCounts counts() const { return {}; }
+  /// How it reads, where there are several ways.
+  virtual std::string way() const { return {}; }
 };
 
 struct MethodSettings {

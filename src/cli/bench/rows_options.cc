@@ -36,7 +36,8 @@ constexpr const char* kDescription =
     "beyond the vocabulary, n-grams and rows are drawn anew. The share of blocks that an earlier measurement had read\n"
     "all the same is reported.\n\n"
     "Every method's rows are checked, outside of what is timed. Repeats are interleaved, and the methods' order\n"
-    "changes from one to the next.";
+    "changes from one to the next; but mmap comes last, since it reads far around each row what others are to find\n"
+    "unread. A measurement of more than five seconds is not repeated.";
 
 constexpr const char* kExamples =
     "  rowtide bench rows model.gguf --batch 16,2048,8192 --memory 1GiB\n"

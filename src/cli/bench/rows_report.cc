@@ -83,6 +83,7 @@ Json result_json(const BenchRowsOptions& options, const BenchSource& source, con
   add_percentiles(method, result);
   result["cpu_us_per_row"] = median_or_null(figures(method, cpu_us));
   result["hit_share"] = median_or_null(figures(method, [](const Measurement& run) { return run.hit_share; }));
+  result["runs"] = method.runs.size();
   result["batches"] = count([](const Measurement& run) { return std::optional(run.batches); });
   result["rows"] = count([](const Measurement& run) { return std::optional(run.rows); });
   result["unique_rows"] = count([](const Measurement& run) { return std::optional(run.unique_rows); });

@@ -1,18 +1,12 @@
 #include "cli/bench/rows_source.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include "address/splitmix64.h"
@@ -20,7 +14,9 @@
 #include "cli/failure.h"
 #include "cli/progress.h"
 #include "io/block_source.h"
+#include "io/drive.h"
 #include "io/file.h"
+#include "io/scratch_file.h"
 #include "rowtide/checkpoint.h"
 
 namespace rowtide::cli {
@@ -30,15 +26,6 @@ constexpr std::uint64_t kWriteBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kAlignment = 4096;
 constexpr std::size_t kPathMax = 4096;
 
-/// The scratch file's path for the signal handler, which may not call much.
-char scratch_path[kPathMax];
-
-void remove_scratch_and_end(int signal_number) {
-  ::unlink(scratch_path);
-  ::signal(signal_number, SIG_DFL);
-  ::raise(signal_number);
-}
-
 void fill_synthetic_row(RowId id, std::uint64_t row_bytes, std::byte* out) {
   const std::uint64_t words = (row_bytes + 7) / 8;
   for (std::uint64_t k = 0; k < words; ++k) {
@@ -47,40 +34,14 @@ void fill_synthetic_row(RowId id, std::uint64_t row_bytes, std::byte* out) {
   }
 }
 
-[[noreturn]] void fail_io(const std::string& path, const char* doing, int error) {
-  throw Failure(kExitFailed, "io", fmt::format("{}: {}: {}", path, doing, errno_text(error)));
-}
-
 }  // namespace
 
 class SyntheticRows {
  public:
   SyntheticRows(const std::string& folder, std::uint64_t bytes, std::uint64_t row_bytes)
-      : rows_(bytes / row_bytes), row_bytes_(row_bytes) {
-    check_space(folder, bytes);
-    path_ = (std::filesystem::path(folder) / "rowtide-bench-XXXXXX").string();
-    if (path_.size() >= kPathMax) throw usage_failure("--dir: {} is too long", folder);
-    const int fd = ::mkostemp(path_.data(), O_CLOEXEC);
-    if (fd < 0) fail_io(folder, "a scratch file cannot be made there", errno);
-    std::strcpy(scratch_path, path_.c_str());
-    for (int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, remove_scratch_and_end);
-    try {
-      write(fd);
-    } catch (...) {
-      ::close(fd);
-      ::unlink(path_.c_str());
-      throw;
-    }
-    ::close(fd);
-  }
-  ~SyntheticRows() {
-    ::unlink(path_.c_str());
-    for (int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_DFL);
-  }
-  SyntheticRows(const SyntheticRows&) = delete;
-  SyntheticRows& operator=(const SyntheticRows&) = delete;
+      : row_bytes_(row_bytes), file_(make(folder, bytes / row_bytes * row_bytes, row_bytes)) {}
 
-  const std::string& path() const { return path_; }
+  std::string path() const { return file_.path(); }
   bool is_row(RowId id, const std::byte* row) const {
     std::vector<std::byte> expected(row_bytes_);
     fill_synthetic_row(id, row_bytes_, expected.data());
@@ -88,62 +49,28 @@ class SyntheticRows {
   }
 
  private:
-  static void check_space(const std::string& folder, std::uint64_t bytes) {
-    struct statvfs space;
-    if (::statvfs(folder.c_str(), &space) != 0) fail_io(folder, "is no folder for a scratch file", errno);
-    const std::uint64_t free_bytes = space.f_bavail * space.f_frsize;
-    if (bytes <= free_bytes) return;
-    throw Failure(kExitFailed, "resource",
-                  fmt::format("{}: has {} bytes free and --synthetic asks for {}; give a smaller size or another --dir",
-                              folder, free_bytes, bytes));
-  }
-
-  /// Past the page cache where the file system lets us: that is three times as fast.
-  void write(int fd) const {
-    ::fcntl(fd, F_SETFL, O_DIRECT);  // refused or not: the writes below are aligned and serve both
-    std::unique_ptr<std::byte, decltype(&std::free)> buffer(
-        static_cast<std::byte*>(std::aligned_alloc(kAlignment, kWriteBytes)), &std::free);
-    if (!buffer) throw std::bad_alloc();
+  static io::ScratchFile make(const std::string& folder, std::uint64_t bytes, std::uint64_t row_bytes) {
     Progress progress("making the file");
-    const std::uint64_t bytes = rows_ * row_bytes_;
-    std::vector<std::byte> row(row_bytes_);
-    std::uint64_t filled = 0, written = 0;
-    for (RowId id = 0; id < rows_; ++id) {
-      fill_synthetic_row(id, row_bytes_, row.data());
-      for (std::uint64_t at = 0; at < row_bytes_;) {
-        const std::uint64_t part = std::min(row_bytes_ - at, kWriteBytes - filled);
-        std::memcpy(buffer.get() + filled, row.data() + at, part);
-        filled += part;
+    RowId next = 0;
+    std::vector<std::byte> row(row_bytes);
+    std::size_t at = row_bytes;  // of the row, what is written already
+    auto fill = [&](std::span<std::byte> piece) {
+      while (!piece.empty()) {
+        if (at == row_bytes) {
+          fill_synthetic_row(next++, row_bytes, row.data());
+          at = 0;
+        }
+        const std::size_t part = std::min(piece.size(), row_bytes - at);
+        std::memcpy(piece.data(), row.data() + at, part);
+        piece = piece.subspan(part);
         at += part;
-        if (filled < kWriteBytes) continue;
-        write_out(fd, buffer.get(), kWriteBytes, written);
-        written += kWriteBytes;
-        filled = 0;
-        progress.update(static_cast<double>(written) / static_cast<double>(bytes));
       }
-    }
-    const std::uint64_t rest = (filled + kAlignment - 1) / kAlignment * kAlignment;
-    std::memset(buffer.get() + filled, 0, rest - filled);
-    write_out(fd, buffer.get(), rest, written);
-    if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0) fail_io(path_, "cutting to length", errno);
-    if (::fdatasync(fd) != 0) fail_io(path_, "writing", errno);
+    };
+    return value_of(io::ScratchFile::make_of(folder, bytes, fill, [&](double share) { progress.update(share); }));
   }
 
-  void write_out(int fd, const std::byte* data, std::uint64_t bytes, std::uint64_t offset) const {
-    for (std::uint64_t at = 0; at < bytes;) {
-      const ssize_t done = ::pwrite(fd, data + at, bytes - at, static_cast<off_t>(offset + at));
-      if (done > 0) {
-        at += static_cast<std::uint64_t>(done);
-      } else if (errno == EINVAL && (::fcntl(fd, F_GETFL) & O_DIRECT) != 0) {
-        ::fcntl(fd, F_SETFL, 0);
-      } else if (errno != EINTR) {
-        fail_io(path_, "writing", errno);
-      }
-    }
-  }
-
-  std::string path_;
-  std::uint64_t rows_, row_bytes_;
+  std::uint64_t row_bytes_;
+  io::ScratchFile file_;
 };
 
 namespace {
@@ -170,14 +97,22 @@ Table checkpoint_table(const std::string& path) {
   throw Failure(kExitRefused, "not_found", fmt::format("{}: holds no conditional-memory table", path));
 }
 
-/// "vda", "nvme0n1p2"; "none" for a file system without a block device.
-std::string device_of(const std::string& path) {
+/// Where the kernel describes the block device that a file lies on; nothing for a file system without one.
+std::filesystem::path device_folder(const std::string& path) {
   struct stat status;
-  if (::stat(path.c_str(), &status) != 0) return "none";
+  if (::stat(path.c_str(), &status) != 0) return {};
   std::error_code error;
-  const auto link = std::filesystem::read_symlink(
+  auto folder = std::filesystem::canonical(
       fmt::format("/sys/dev/block/{}:{}", major(status.st_dev), minor(status.st_dev)), error);
-  return error ? "none" : link.filename().string();
+  return error ? std::filesystem::path() : folder;
+}
+
+std::optional<std::uint64_t> read_ahead_of(const std::filesystem::path& device) {
+  for (const auto& folder : {device, device.parent_path()}) {  // a partition's is that of its disk
+    std::ifstream file(folder / "queue" / "read_ahead_kb");
+    if (std::uint64_t kib = 0; file >> kib) return kib * 1024;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -208,8 +143,10 @@ BenchSource open_bench_source(const BenchRowsOptions& options) {
   }
   RowMap map = value_of(RowMap::make(table));
   const auto blocks = opened(io::open_block_source(map.paths(), {}));
-  std::string device = device_of(map.paths().front());
-  return {std::move(table), std::move(map), blocks->block_bytes(), std::move(device), std::move(synthetic)};
+  const std::string& first = map.paths().front();
+  return {std::move(table),      std::move(map),
+          blocks->block_bytes(), device.empty() ? "none" : device.filename().string(),
+          read_ahead_of(device), std::move(synthetic)};
 }
 
 void check_bench_rows(const BenchSource& source, std::string_view method, std::span<const RowId> ids,

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -13,14 +14,15 @@
 
 namespace rowtide::cli {
 
-/// A file of rows that follow from their ids; it exists as long as this.
+/// A file of rows that follow from their ids. Nobody sees it, and it is gone with this.
 class SyntheticRows;
 
 struct BenchSource {
   Table table;
   RowMap map;
   std::uint32_t block_bytes = 4096;
-  std::string device;  // the block device the first file lies on
+  std::string device;                             // the block device the first file lies on
+  std::optional<std::uint64_t> read_ahead_bytes;  // what the kernel reads around a fault there
   std::shared_ptr<const SyntheticRows> synthetic;
 
   const std::vector<std::string>& paths() const { return map.paths(); }
