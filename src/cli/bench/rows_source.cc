@@ -143,10 +143,13 @@ BenchSource open_bench_source(const BenchRowsOptions& options) {
   }
   RowMap map = value_of(RowMap::make(table));
   const auto blocks = opened(io::open_block_source(map.paths(), {}));
-  const std::string& first = map.paths().front();
-  return {std::move(table),      std::move(map),
-          blocks->block_bytes(), device.empty() ? "none" : device.filename().string(),
-          read_ahead_of(device), std::move(synthetic)};
+  const std::string first = map.paths().front();
+  return {std::move(table),
+          std::move(map),
+          blocks->block_bytes(),
+          value_of(io::drive_of(first)).name,
+          read_ahead_of(device_folder(first)),
+          std::move(synthetic)};
 }
 
 void check_bench_rows(const BenchSource& source, std::string_view method, std::span<const RowId> ids,
