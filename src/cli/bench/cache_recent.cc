@@ -29,14 +29,6 @@ void RecentNumbers::unlink(std::uint32_t number) {
   links_[next].previous = previous;
 }
 
-void RecentNumbers::expect(std::uint32_t soon, std::uint32_t later) const {
-  __builtin_prefetch(&links_[later]);
-  auto [next, previous] = links_[soon];
-  if (next == kAbsent) return;
-  __builtin_prefetch(&links_[next]);
-  __builtin_prefetch(&links_[previous]);
-}
-
 void RecentNumbers::touch(std::uint32_t number) {
   auto anchor = static_cast<std::uint32_t>(links_.size() - 1);
   if (holds(number)) {
@@ -79,20 +71,14 @@ PageCache::PageCache(const CacheCase& of)
 }
 
 std::uint64_t PageCache::serve(std::span<const Touch> batch) {
-  places_.clear();
-  for (const Touch& touch : batch) {
-    for (RowId row : trace_.rows(touch.bundle)) places_.push_back(place_of(row));
-  }
-  constexpr std::size_t kSoon = 8, kLater = 16;
   std::uint64_t found = 0;
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    if (i + kLater < places_.size()) pages_.expect(places_[i + kSoon].first, places_[i + kLater].first);
-    if (touch(places_[i])) ++found;
+  for (const Touch& touched : batch) {
+    for (RowId row : trace_.rows(touched.bundle)) found += touch(row) ? 1 : 0;
   }
   return found;
 }
 
-PageCache::Pages PageCache::place_of(RowId row) const {
+PageCache::Pages PageCache::pages_of_row(RowId row) const {
   auto after = std::upper_bound(stretches_.begin(), stretches_.end(), row,
                                 [](RowId id, const Stretch& stretch) { return id < stretch.first_row; });
   const Stretch& stretch = *std::prev(after);
@@ -102,9 +88,10 @@ PageCache::Pages PageCache::place_of(RowId row) const {
 }
 
 /// A row is there when all its pages are.
-bool PageCache::touch(Pages row) {
+bool PageCache::touch(RowId row) {
   bool there = true;
-  for (std::uint32_t page = row.first; page <= row.last; ++page) {
+  auto [first, last] = pages_of_row(row);
+  for (std::uint32_t page = first; page <= last; ++page) {
     there = pages_.holds(page) && there;
     pages_.touch(page);
   }

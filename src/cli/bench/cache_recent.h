@@ -15,9 +15,6 @@ class RecentNumbers {
   bool holds(std::uint32_t number) const { return links_[number].next != kAbsent; }
   /// Becomes the latest; where there are too many, the one touched longest ago is dropped.
   void touch(std::uint32_t number);
-  /// A hint that `soon` will be touched after a few others, `later` after a few more: most of the time goes into
-  /// waiting for what they and their neighbours say.
-  void expect(std::uint32_t soon, std::uint32_t later) const;
 
  private:
   static constexpr std::uint32_t kAbsent = 0xFFFFFFFF;
@@ -55,15 +52,14 @@ class PageCache : public CachePolicy {
   struct Pages {  // of one row
     std::uint32_t first, last;
   };
-  Pages place_of(RowId row) const;
-  bool touch(Pages row);
+  Pages pages_of_row(RowId row) const;
+  bool touch(RowId row);
 
   const BundleTrace& trace_;
   std::uint64_t row_bytes_;
   std::uint64_t page_count_ = 0;
   std::vector<Stretch> stretches_;
   RecentNumbers pages_;
-  std::vector<Pages> places_;  // of a batch's rows
 };
 
 }  // namespace rowtide::cli
