@@ -51,21 +51,21 @@ struct EntryShape {
   }
 
   void write_ids(std::byte* entry, const RowId* ids) const {
-    for (std::uint32_t head = 0; head < heads; ++head) {
+    for (std::uint64_t head = 0; head < heads; ++head) {
       std::memcpy(entry + sizeof(EntryHead) + head * id_bytes, &ids[head], id_bytes);  // little-endian
     }
   }
 
   std::uint64_t hash_of_entry(const std::byte* entry, std::span<RowId> scratch) const {
-    for (std::uint32_t head = 0; head < heads; ++head) {
+    for (std::uint64_t head = 0; head < heads; ++head) {
       scratch[head] = 0;
       std::memcpy(&scratch[head], entry + sizeof(EntryHead) + head * id_bytes, id_bytes);
     }
     return hash(scratch.data());
   }
 
-  std::uint32_t heads;
-  std::uint32_t id_bytes;
+  std::uint64_t heads;
+  std::uint64_t id_bytes;
   std::uint64_t row_bytes;
   std::uint64_t rows_at;  // where in the entry its rows begin
   std::uint64_t bytes;
@@ -74,7 +74,7 @@ struct EntryShape {
   template <class Id>
   bool equal(const std::byte* entry, const RowId* ids) const {
     std::uint64_t differing = 0;
-    for (std::uint32_t head = 0; head < heads; ++head) {
+    for (std::uint64_t head = 0; head < heads; ++head) {
       Id id;
       std::memcpy(&id, entry + sizeof(EntryHead) + head * sizeof(Id), sizeof(Id));
       differing |= id ^ ids[head];

@@ -4,6 +4,9 @@
 #include <chrono>
 #include <system_error>
 
+#include "base/error.h"
+#include "base/log.h"
+
 namespace rowtide {
 namespace {
 
@@ -21,8 +24,8 @@ HelperThreads& HelperThreads::of_process() {
 HelperThreads::HelperThreads(unsigned threads) {
   try {
     for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { help(); });
-  } catch (const std::system_error&) {
-    // Fewer then, or none.
+  } catch (const std::system_error& failure) {
+    log_line(LogLevel::kDebug, fmt::format("{} of {} helper threads: {}", threads_.size(), threads, failure.what()));
   }
 }
 

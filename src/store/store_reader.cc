@@ -179,13 +179,13 @@ void StoreReader::plan(std::span<const RowId> ids) {
     plan_bundle(&ids[missed_[i].bundle * heads_], heads_, i * heads_);
   }
   const std::size_t whole = ids.size() / heads_ * heads_;
-  plan_bundle(ids.data() + whole, static_cast<std::uint32_t>(ids.size() - whole), missed_.size() * heads_);
+  plan_bundle(ids.data() + whole, ids.size() - whole, missed_.size() * heads_);
   plan_.make(store_->map, table_.rows, table_.row_bytes, store_->source->block_bytes(), RunReader::kRunBytesMax);
 }
 
-void StoreReader::plan_bundle(const RowId* ids, std::uint32_t rows, std::uint64_t position) {
+void StoreReader::plan_bundle(const RowId* ids, std::uint64_t rows, std::uint64_t position) {
   const RowId resident = store_->resident ? store_->resident->filled() : 0;
-  for (std::uint32_t head = 0; head < rows; ++head) {
+  for (std::uint64_t head = 0; head < rows; ++head) {
     if (ids[head] >= resident) {
       plan_.add(ids[head], position + head);
       continue;
@@ -229,8 +229,8 @@ void StoreReader::deliver(const Run& run, const std::byte* bytes) {
 
 /// A row that was not in the cache: to the output, and to its place there.
 void StoreReader::deliver_row(std::uint64_t position, const std::byte* row) {
-  const auto index = static_cast<std::uint32_t>(position) / heads_;
-  const auto head = static_cast<std::uint32_t>(position) % heads_;
+  const std::uint64_t index = position / heads_;
+  const std::uint64_t head = position % heads_;
   std::uint64_t bundle = rows_ / heads_;  // the last, incomplete one
   if (index < missed_.size()) {
     bundle = missed_[index].bundle;

@@ -37,7 +37,7 @@ class StoreReader final : public Reader, private RunReader::Sink {
   void probe(std::span<const RowId> ids, std::size_t part);
   void miss(std::span<const RowId> ids, std::size_t bundle, std::uint64_t hash);
   void plan(std::span<const RowId> ids);
-  void plan_bundle(const RowId* ids, std::uint32_t rows, std::uint64_t position);
+  void plan_bundle(const RowId* ids, std::uint64_t rows, std::uint64_t position);
   Result<void> read_planned(io::Urgency urgency);
   void deliver(const Run& run, const std::byte* bytes) override;
   void deliver_row(std::uint64_t position, const std::byte* row);
@@ -49,7 +49,7 @@ class StoreReader final : public Reader, private RunReader::Sink {
 
   const std::shared_ptr<StoreShared> store_;
   const Table& table_;
-  const std::uint32_t heads_;  // rows of a bundle
+  const std::uint64_t heads_;  // rows of a bundle
   std::optional<BundleCache::Lookup> lookup_;
   RunReader run_reader_;
   MemoryBudget::Part memory_;
