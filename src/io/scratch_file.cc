@@ -71,8 +71,7 @@ Result<ScratchFile> ScratchFile::make_of(const std::string& folder, std::uint64_
   return file;
 }
 
-Result<void> ScratchFile::fill_randomly(const std::string& folder, std::uint64_t bytes_most,
-                                        const Progress& progress) {
+Result<void> ScratchFile::fill_randomly(const std::string& folder, std::uint64_t bytes_most, const Progress& progress) {
   const std::uint64_t free = free_bytes(descriptor_);
   if (free < 2 * kBytesLeast) {
     return make_error(ErrorCode::kResource, "{}: {} bytes are free, {} are needed to measure the drive", folder, free,

@@ -13,9 +13,9 @@ namespace rowtide::io {
 class ScratchFile {
  public:
   using Progress = std::function<void(double share)>;
-  /// Writes up to `bytes_most` random bytes into a nameless file in `folder`, past the page cache where that goes, for some
-  /// three seconds at most; at least kBytesLeast. `progress` is told the share done, 0 to 1. kNotFound; kResource where
-  /// less than twice kBytesLeast is free; kIo.
+  /// Writes up to `bytes_most` random bytes into a nameless file in `folder`, past the page cache where that goes, for
+  /// some three seconds at most; at least kBytesLeast. `progress` is told the share done, 0 to 1. kNotFound; kResource
+  /// where less than twice kBytesLeast is free; kIo.
   static Result<ScratchFile> make(const std::string& folder, std::uint64_t bytes_most, const Progress& progress);
 
   /// Writes what `fill` gives, piece after piece in order, each of a multiple of 4 KiB but the last, into a file of

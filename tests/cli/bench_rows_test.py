@@ -16,7 +16,7 @@ from program import (DONE, FAILED, MODEL, PROGRAM, ProgramTest, REFUSED, ROW_BYT
 NOT_SO = 1
 METHODS = ["rowtide", "memcpy", "fio", "mmap", "mmap_random", "mmap_willneed", "pread1", "pread8", "pread32", "uring64"]
 MAPPED = ["mmap", "mmap_random", "mmap_willneed", "pread1", "pread8", "pread32"]  # read through the page cache
-REPORT = {"file", "device", "block", "read_ahead_bytes", "rowtide_reads_by", "rows", "row_bytes", "trace", "state", "repeat", "memory_bytes", "cold_share_left",
+REPORT = {"file", "device", "block", "read_ahead_bytes", "rows", "row_bytes", "trace", "state", "repeat", "cold_share_left",
           "load_average_before", "load_average_after", "results", "ratios", "skipped", "process"}
 RESULT = {"method", "state", "batch_rows", "rows_per_s", "reads_per_s", "least", "most", "spread", "p50_us", "p90_us",
           "p99_us", "cpu_us_per_row", "hit_share", "runs", "batches", "rows", "unique_rows", "reads", "bytes_read",
@@ -39,7 +39,7 @@ class BenchRowsTest(ProgramTest):
     def report(self, *arguments):
         """A report with every key and nothing that contradicts itself."""
         report = self.json("bench", "rows", *arguments)
-        self.assertEqual(set(report), REPORT)
+        self.assertEqual(set(report) - {"rowtide"}, REPORT)
         for result in report["results"]:
             self.assertEqual(set(result), RESULT)
             self.check_result(result, report)
@@ -144,28 +144,42 @@ class BenchRowsTest(ProgramTest):
                     self.assertLess(ours["unique_rows"], ours["rows"])
 
     def test_warm(self):
-        model = self.model()
-        report = self.report(model, "--state", "warm", "--rows", "4096", "--repeat", "2", "--method",
-                             ",".join(["memcpy", "fio", "uring64", *MAPPED]))
+        report = self.report(self.model(), "--state", "warm", "--rows", "4096", "--repeat", "2")
         self.assertEqual({skipped["method"] for skipped in report["skipped"]}, {"fio", "uring64"})
+        self.assertEqual(len(report["results"]), 3 * (len(METHODS) - 2))
         for result in report["results"]:
             self.assertEqual(result["state"], "warm")
             self.assertGreaterEqual(result["hit_share"], 0.99)
             self.assertGreaterEqual(result["rows"], 2 * 4096)
         self.assertEqual(self.result(report, "mmap", 128)["reads"], 0)
+        self.assertEqual(self.result(report, "rowtide", 128)["bytes_read"], 0)
+
+    def test_warm_rows_that_do_not_fit_the_budget(self):
+        self.fail_with(FAILED, "resource", "bench", "rows", "--synthetic", "128MiB", "--row-bytes", "512", "--dir",
+                       self.folder, "--method", "rowtide", "--state", "warm", "--memory", "32MiB", "--batch", "2048",
+                       words=["131072 rows", "--memory"])
 
     def test_resident(self):
-        report = self.report("--synthetic", "4MiB", "--dir", self.folder, "--state", "resident", "--rows", "4096",
-                             "--batch", "128", "--repeat", "1", "--method", "memcpy,mmap,pread8")
+        report = self.report("--synthetic", "4MiB", "--dir", self.folder, "--state", "resident", "--memory", "64MiB",
+                             "--rows", "4096", "--batch", "128", "--repeat", "1", "--method", "rowtide,memcpy,mmap,pread8")
+        self.assertEqual(len(report["results"]), 4)
         for result in report["results"]:
-            self.assertEqual((result["state"], result["hit_share"]), ("resident", 1))
+            self.assertEqual((result["state"], result["hit_share"], result["bytes_read"]), ("resident", 1, 0))
 
     def test_mixed(self):
-        report = self.report(self.model(), "--state", "mixed:0.5", "--rows", "1024", "--batch", "1024", "--repeat", "1",
+        report = self.report(self.model(), "--state", "mixed:0.5", "--rows", "2048", "--batch", "1024", "--repeat", "1",
                              "--method", "rowtide,mmap_random,pread1,memcpy")
+        self.assertTrue(0.4 < self.result(report, "rowtide")["hit_share"] < 0.6)
         for method in ["mmap_random", "pread1"]:  # a page that is warm for one row may hold another
             self.assertTrue(0.4 < self.result(report, method)["hit_share"] < 0.8)
         self.assertEqual(self.result(report, "memcpy")["state"], "warm")
+
+    def test_what_was_served_before_is_warm(self):
+        tokens = self.file("tokens.i32le", struct.pack("<40i", *range(20), *range(20)))
+        report = self.report(self.model(), "--trace", "text", "--text", tokens, "--batch", "32", "--rows", "320",
+                             "--before", "320", "--repeat", "1", "--method", "rowtide")
+        # The second time round, all n-grams but those that reach back over the seam are known.
+        self.assertEqual(self.result(report, "rowtide")["hit_share"], 1 - 3 * 8 / 320)
 
     def test_for_people(self):
         text = self.succeed("bench", "rows", self.model(), "--batch", "16", "--rows", "64", "--repeat", "1").output
@@ -175,6 +189,8 @@ class BenchRowsTest(ProgramTest):
     def test_the_process_alone_is_small(self):
         report = self.report(self.model(), "--method", "rowtide", "--memory", "256MiB", "--repeat", "1")
         self.assertLess(report["process"]["peak_rss_bytes"], (256 + 64) << 20)
+        self.assertEqual(report["rowtide"]["budget_bytes"], 256 << 20)
+        self.assertTrue(0 < report["rowtide"]["memory_bytes"] <= 256 << 20)
         self.assertLessEqual(report["process"]["private_bytes"], report["process"]["peak_rss_bytes"])
 
     def test_a_file_that_someone_keeps_in_memory_is_not_cold(self):
@@ -249,6 +265,7 @@ class BenchRowsTest(ProgramTest):
                                  ([MODEL, "--trace", "sine"], ["sine"]), ([MODEL, "--state", "tepid"], ["'tepid'"]),
                                  ([MODEL, "--state", "mixed:1.5"], ["mixed:1.5"]), ([MODEL, "--state", "mixed"], ["mixed"]),
                                  ([MODEL, "--memory", "lots"], ["--memory", "lots"]),
+                                 ([MODEL, "--memory", "16MiB", "--method", "rowtide"], ["16.0 MiB", "32.0 MiB"]),
                                  ([MODEL, "--rows", "0"], ["--rows"]), ([MODEL, "--repeat", "0"], ["--repeat"])]:
             with self.subTest(arguments):
                 self.fail_with(USAGE, "usage", "bench", "rows", *arguments, words=words)

@@ -113,20 +113,22 @@ ExitCode run_bench_rows(const Arguments& arguments) {
               {"device", source.device},
               {"block", source.block_bytes},
               {"read_ahead_bytes", source.read_ahead_bytes ? Json(*source.read_ahead_bytes) : Json()},
-              {"rowtide_reads_by", bench.rowtide_way().empty() ? Json() : Json(bench.rowtide_way())},
               {"rows", source.table.rows},
               {"row_bytes", source.table.row_bytes},
               {"trace", options.trace_name},
               {"state", options.state_name},
               {"repeat", options.repeat},
-              {"memory_bytes", options.memory_bytes == 0 ? Json() : Json(options.memory_bytes)},
               {"cold_share_left", bench.cold_share()},
               {"load_average_before", load_before},
               {"load_average_after", load_of_last_minute()}};
   report["results"] = results_json(options, source, runs.all());
   report["ratios"] = ratios_json(runs.all());
   report["skipped"] = runs.skipped();
-  report["process"] = {{"peak_rss_bytes", process_memory("VmHWM")}, {"private_bytes", bench.private_bytes()}};
+  const auto& use = bench.rowtide_use();
+  if (!use.way.empty()) {
+    report["rowtide"] = {{"reads_by", use.way}, {"budget_bytes", use.budget_bytes}, {"memory_bytes", use.memory_bytes}};
+  }
+  report["process"] = {{"peak_rss_bytes", process_memory("VmHWM")}, {"private_bytes", use.private_bytes}};
   if (options.json) {
     print_json(report);
   } else {

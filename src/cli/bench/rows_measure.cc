@@ -117,8 +117,11 @@ Measurement RowsBench::measure(const std::string& name, std::size_t batch) {
     measured.syscalls_of_a_batch = syscalls_.stop();
   }
   if (method.warmth() == Warmth::kStore) {
-    rowtide_way_ = method.way();
-    private_bytes_ = std::max(private_bytes_, process_memory("RssAnon") + process_memory("RssShmem"));
+    auto& use = rowtide_use_;
+    use.way = method.way();
+    use.budget_bytes = after.budget_bytes;
+    use.memory_bytes = std::max(use.memory_bytes, after.memory_bytes);
+    use.private_bytes = std::max(use.private_bytes, process_memory("RssAnon") + process_memory("RssShmem"));
   }
   if (is_cold()) open_.clear();
   return measured;

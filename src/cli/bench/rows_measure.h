@@ -37,9 +37,15 @@ class RowsBench {
   /// Throws a Failure; one of code "unsupported" says that the method cannot be measured here.
   Measurement measure(const std::string& method, std::size_t batch);
 
-  double cold_share() const { return cold_share_; }                // greatest share of a file left after eviction
-  std::uint64_t private_bytes() const { return private_bytes_; }   // greatest RssAnon + RssShmem with rowtide open
-  const std::string& rowtide_way() const { return rowtide_way_; }  // empty before it was measured
+  double cold_share() const { return cold_share_; }  // greatest share of a file left after eviction
+  /// Of Rowtide, over its measurements; zeros and no way before the first.
+  struct RowtideUse {
+    std::string way;  // how it reads
+    std::uint64_t budget_bytes = 0;
+    std::uint64_t memory_bytes = 0;   // at most, by its own count
+    std::uint64_t private_bytes = 0;  // RssAnon + RssShmem of the process at most
+  };
+  const RowtideUse& rowtide_use() const { return rowtide_use_; }
 
  private:
   struct Trace {
@@ -69,8 +75,7 @@ class RowsBench {
   SyscallCounter syscalls_;  // before any thread is started
   std::uint64_t salt_;
   double cold_share_ = 0;
-  std::uint64_t private_bytes_ = 0;
-  std::string rowtide_way_;
+  RowtideUse rowtide_use_;
   std::vector<std::byte> output_;
   std::vector<std::vector<bool>> blocks_read_;  // of each file
   std::map<std::string, std::unique_ptr<GatherMethod>> open_;

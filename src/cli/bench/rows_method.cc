@@ -28,7 +28,8 @@ class RowtideMethod final : public GatherMethod {
   }
   MethodCounts counts() const override {
     const Counters counters = store_->counters();
-    return {counters.reads, counters.hits, counters.wait_ns, counters.bytes_read};
+    return {counters.reads,      counters.hits,         counters.wait_ns,
+            counters.bytes_read, counters.budget_bytes, counters.memory_bytes};
   }
   std::string way() const override { return store_->method(); }
 

@@ -21,7 +21,8 @@ struct MethodCounts {
   std::optional<std::uint64_t> reads = {};  // calls or requests that read from the files
   std::optional<std::uint64_t> hits = {};   // rows served from memory
   std::optional<std::uint64_t> wait_ns = {};
-  std::optional<std::uint64_t> bytes_read = {};  // by its own count; else the kernel's is taken
+  std::optional<std::uint64_t> bytes_read = {};      // by its own count; else the kernel's is taken
+  std::uint64_t budget_bytes = 0, memory_bytes = 0;  // what it may hold, what it holds now
 };
 
 class GatherMethod {
