@@ -6,6 +6,7 @@
 #include <chrono>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "address/splitmix64.h"
 #include "cli/bench/rows_fio.h"
@@ -68,14 +69,20 @@ std::uint64_t RowsBench::rows_wanted(std::size_t batch) const {
 
 /// Cold, the trace of no other measurement; warm, always the same.
 RowsBench::Trace RowsBench::next_trace(std::size_t batch) {
-  if (is_cold()) ++salt_;
+  constexpr std::size_t kWakeRows = 256;
+  std::vector<RowId> wake;
+  if (is_cold()) {
+    wake = trace_.ids(++salt_, batch, batch);
+    wake.resize(std::min(batch, kWakeRows));
+    ++salt_;
+  }
   const std::uint64_t before = (options_.rows_before + batch - 1) / batch * batch;
   const std::uint64_t timed = rows_wanted(batch);
   const std::uint64_t counted = syscalls_.works() ? batch : 0;
   const auto ids = trace_.ids(salt_, batch, before + timed + counted);
   const auto timed_begin = ids.begin() + static_cast<std::ptrdiff_t>(before);
   const auto timed_end = timed_begin + static_cast<std::ptrdiff_t>(timed);
-  return {{ids.begin(), timed_begin}, {timed_begin, timed_end}, {timed_end, ids.end()}};
+  return {std::move(wake), {ids.begin(), timed_begin}, {timed_begin, timed_end}, {timed_end, ids.end()}};
 }
 
 Measurement RowsBench::measure(const std::string& name, std::size_t batch) {
@@ -92,6 +99,7 @@ Measurement RowsBench::measure(const std::string& name, std::size_t batch) {
   }
   const std::size_t round_rows = std::max<std::size_t>(kRoundBytes / source_.table.row_bytes / batch, 1) * batch;
   output_.resize(std::min<std::size_t>(round_rows, trace.timed.size()) * source_.table.row_bytes);
+  if (!name.starts_with("mmap")) wake(method, trace.wake, batch);
   serve(method, trace.before, batch);
   Measurement ignored;
   count(trace.before, batch, ignored);
@@ -133,13 +141,20 @@ GatherMethod& RowsBench::opened_method(const std::string& name, const Trace& tra
     const MethodSettings settings{options_.memory_bytes, options_.state == BenchState::kResident};
     std::vector<RowId> copied;
     if (name == "memcpy") {
-      for (const auto* part : {&trace.before, &trace.timed, &trace.counted}) {
+      for (const auto* part : {&trace.wake, &trace.before, &trace.timed, &trace.counted}) {
         copied.insert(copied.end(), part->begin(), part->end());
       }
     }
     method = open_method(name, source_, settings, copied);
   }
   return *method;
+}
+
+/// Has a method touch its threads and buffers, by some rows that nobody asks for again. A mapping has none, and would
+/// keep what it reads around these rows in memory.
+void RowsBench::wake(GatherMethod& method, std::span<const RowId> ids, std::size_t batch) {
+  serve(method, ids, batch);
+  if (is_cold() && method.warmth() == Warmth::kPageCache) evict_rows(source_);
 }
 
 /// Brings `method` into the state that is measured, and checks that it is there.

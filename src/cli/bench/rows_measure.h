@@ -49,13 +49,14 @@ class RowsBench {
 
  private:
   struct Trace {
-    std::vector<RowId> before, timed, counted;
+    std::vector<RowId> wake, before, timed, counted;
   };
   bool is_cold() const;
   std::uint64_t rows_wanted(std::size_t batch) const;
   Trace next_trace(std::size_t batch);
   Measurement measure_fio(std::size_t batch);
   GatherMethod& opened_method(const std::string& method, const Trace& trace);
+  void wake(GatherMethod& method, std::span<const RowId> ids, std::size_t batch);
   void warm_up(const std::string& name, GatherMethod& method, const Trace& trace, std::size_t batch);
   void warm_store(GatherMethod& method, std::span<const RowId> ids, std::size_t batch);
   double serve(GatherMethod& method, std::span<const RowId> ids, std::size_t batch);

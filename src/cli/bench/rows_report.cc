@@ -92,7 +92,9 @@ Json result_json(const BenchRowsOptions& options, const BenchSource& source, con
   result["blocks_needed"] = count([](const Measurement& run) { return std::optional(run.blocks_needed); });
   const Json& bytes = result["bytes_read"];
   result["blocks_read"] = bytes.is_null() ? Json() : Json(bytes.get<std::uint64_t>() / source.block_bytes);
-  result["blocks_read_before"] = count([](const Measurement& run) { return std::optional(run.blocks_before); });
+  const bool is_cold = options.state == BenchState::kCold || options.state == BenchState::kMixed;
+  result["blocks_read_before"] =
+      is_cold ? count([](const Measurement& run) { return std::optional(run.blocks_before); }) : Json();
   result["wait_seconds"] = median_or_null(figures(method, [](const Measurement& run) { return run.wait_seconds; }));
   result["switches"] = count([](const Measurement& run) { return run.switches; });
   const auto syscalls = figures(method, [](const Measurement& run) -> std::optional<double> {
