@@ -1,8 +1,9 @@
 """Rows a second by Rowtide and by other row stores: the same file, the same batch sizes, one run.
 
 Cold: the file is evicted before each measurement and found evicted, and no block is read twice in the whole run, by
-whomever. Warm: everybody gathers the same rows, twice untimed and then for half a second. Stores take turns, in an order
-that changes with the repeat. All rows are checked against the rule the file was made by, outside of what is timed.
+whomever; a batch of its own wakes each store before it is timed. Warm: everybody gathers the same rows, twice untimed and
+then for half a second. Stores take turns, in an order that changes with the repeat; cold, the mapping comes after all
+others, as the kernel goes on reading around its rows when it is done. All rows are checked against the rule the file was made by, outside of what is timed.
 """
 import argparse
 import json
@@ -19,6 +20,7 @@ from table_file import FreshRows, TableFile
 
 COLD_ROWS = 4096  # of a measurement, if that is more than one batch
 COLD_SECONDS = 3
+WAKE_ROWS = 256
 WARM_SECONDS = 0.5
 
 
@@ -62,8 +64,12 @@ def measure_cold(kind, table, fresh, batch):
     table.make_cold()
     count = max(COLD_ROWS // batch, 1)
     batches = [fresh.take(batch) for _ in range(count)]
+    wake = fresh.take(min(batch, WAKE_ROWS))
     store = kind(table)
     try:
+        if kind is not stores.Mapped:  # which has nothing to wake, and would keep what lies around these rows
+            gather_all(store, [wake], outputs([wake], table.row_bytes))
+            table.make_cold()
         seconds, rows = gather_all(store, batches, outputs(batches, table.row_bytes))
         for ids, got in zip(batches, rows):
             table.check(store.name, ids, got)
@@ -115,14 +121,22 @@ class Figures:
         return found
 
 
+def in_turn(things, repeat):
+    """From another one on in each repeat, and in the other direction, so that nobody always follows the same."""
+    begin = repeat % max(len(things), 1)
+    turned = things[begin:] + things[:begin]
+    return turned[::-1] if repeat % 2 else turned
+
+
 def run_cold(given, kinds, table, figures, batches):
     fresh = FreshRows(table, int.from_bytes(os.urandom(8), "little"))
-    for repeat in range(given.repeat):
-        for batch in batches:
-            for i in range(len(kinds)):
-                kind = kinds[(i + repeat) % len(kinds)]
-                figures.add("cold", batch, kind.name, measure_cold(kind, table, fresh, batch))
-        progress("cold", (repeat + 1) / given.repeat)
+    first = [kind for kind in kinds if kind is not stores.Mapped]
+    for some in first, [kind for kind in kinds if kind is stores.Mapped]:
+        for repeat in range(given.repeat):
+            for batch in batches:
+                for kind in in_turn(some, repeat):
+                    figures.add("cold", batch, kind.name, measure_cold(kind, table, fresh, batch))
+            progress("cold", (repeat + 1) / given.repeat)
 
 
 def run_warm(given, kinds, table, figures, batches):
@@ -131,8 +145,7 @@ def run_warm(given, kinds, table, figures, batches):
     opened = [kind(table) for kind in kinds]
     for repeat in range(given.repeat):
         for batch in batches:
-            for i in range(len(opened)):
-                store = opened[(i + repeat) % len(opened)]
+            for store in in_turn(opened, repeat):
                 figures.add("warm", batch, store.name, measure_warm(store, table, ids[batch]))
         progress("warm", (repeat + 1) / given.repeat)
     for store in opened:

@@ -23,7 +23,7 @@ class Rowtide:
         # Only bytes are asked for: any row format of that length serves.
         self.check(self.c.rowtide_table_at(b"rows", os.fsencode(table.path), ctypes.c_uint64(0),
                                            ctypes.c_uint64(table.rows), ctypes.c_uint64(table.row_bytes // 2), b"f16",
-                                           ctypes.byref(self.table)))
+                                           ctypes.c_uint32(1), ctypes.byref(self.table)))
         self.check(self.c.rowtide_store_open(self.table, None, ctypes.byref(self.store)))
         self.check(self.c.rowtide_reader_open(self.store, ctypes.byref(self.reader)))
         self.read = self.c.rowtide_reader_read

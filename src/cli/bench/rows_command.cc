@@ -42,7 +42,9 @@ class Runs {
       for (const std::size_t batch : batches_) {
         for (std::size_t i = 0; i < methods.size(); ++i) {
           progress_.update(static_cast<double>(done_++) / static_cast<double>(total_));
-          measure_once(runs_of(methods[(i + repeat) % methods.size()], batch));
+          // The other direction every second time, so that no method always follows the same.
+          const std::size_t turn = repeat % 2 == 0 ? i : methods.size() - 1 - i;
+          measure_once(runs_of(methods[(turn + repeat) % methods.size()], batch));
         }
       }
     }

@@ -211,8 +211,7 @@ double RowsBench::serve(GatherMethod& method, std::span<const RowId> ids, std::s
 
 /// The share of the bundles, or rows, that a mixed state has in memory. Which, follows from the ids.
 std::vector<RowId> RowsBench::warm_part(std::span<const RowId> ids) const {
-  const auto& addressing = source_.table.addressing;
-  const std::size_t unit = addressing ? addressing->heads_per_order() : 1;
+  const std::size_t unit = source_.table.bundle_rows;
   std::vector<RowId> warm;
   for (std::size_t at = 0; at < ids.size(); at += unit) {
     const double draw = static_cast<double>(splitmix64(ids[at]) >> 11) * 0x1p-53;

@@ -74,6 +74,7 @@ BenchTraceMaker::BenchTraceMaker(const BenchRowsOptions& options, Table& table) 
       throw Failure(kExitRefused, "unsupported",
                     fmt::format("{}: {} rows are too few for 16 heads", table.extents.front().path, table.rows));
     table.addressing = std::make_shared<EvenHeads>(table.rows);
+    table.bundle_rows = table.addressing->heads_per_order();
   }
   addressing_ = table.addressing;
   if (options.text) read_text(*options.text, kTextTokensMax);
