@@ -11,7 +11,8 @@ std::int32_t InFlightLimit::share_of(Urgency urgency) const {
   const bool urgent = parties(Urgency::kUrgent) > 0;
   if (urgency == Urgency::kPrefetch && urgent) return 0;
   const bool held_back =
-      urgency == Urgency::kPrefetch ? parties(Urgency::kBulk) > 0 : urgency == Urgency::kBulk && urgent;
+      (urgency == Urgency::kPrefetch && parties(Urgency::kBulk) > 0) ||
+      (urgency == Urgency::kBulk && (urgent || now_() < urgent_until_.load(std::memory_order_relaxed)));
   const std::int32_t together = held_back ? limit_ / 3 : limit_;
   return std::max(1, together / std::max(1, parties(urgency)));
 }

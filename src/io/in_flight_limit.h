@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,8 +21,11 @@ enum class Urgency : std::uint8_t {
 /// party may hold is its even share of what its urgency may take:
 ///
 ///   urgent    the limit
-///   bulk      the limit; a third of it while an urgent party is joined
+///   bulk      the limit; a third of it while an urgent party is joined, and for kUrgentLingers after the last has left
 ///   prefetch  the limit; a third of it while a bulk party is joined; nothing while an urgent one is
+///
+/// Urgent parties linger because a decoder comes back with every token: a bulk batch that filled the device in between
+/// would be in the way of each of its reads. A third of the limit loses a device little of its speed.
 ///
 /// Nothing is taken back: a batch lets permits go as its reads complete, and gets no new ones while it holds
 /// its share. Whoever waits must get on, whatever others hold: a party that holds none always gets one, beyond
@@ -31,10 +35,17 @@ enum class Urgency : std::uint8_t {
 /// Threads: any.
 class InFlightLimit {
  public:
-  explicit InFlightLimit(std::uint32_t limit) : limit_(static_cast<std::int32_t>(limit)), free_(limit_) {}
+  using Clock = std::chrono::steady_clock::time_point (*)();
+  static constexpr std::chrono::milliseconds kUrgentLingers{50};
+
+  explicit InFlightLimit(std::uint32_t limit, Clock now = std::chrono::steady_clock::now)
+      : limit_(static_cast<std::int32_t>(limit)), now_(now), free_(limit_) {}
 
   void join(Urgency urgency) { parties_[index(urgency)].fetch_add(1, std::memory_order_relaxed); }
-  void leave(Urgency urgency) { parties_[index(urgency)].fetch_sub(1, std::memory_order_relaxed); }
+  void leave(Urgency urgency) {
+    if (urgency == Urgency::kUrgent) urgent_until_.store(now_() + kUrgentLingers, std::memory_order_relaxed);
+    parties_[index(urgency)].fetch_sub(1, std::memory_order_relaxed);
+  }
 
   /// Takes up to `wanted` (at least 1) permits for a joined party that holds `held` already; returns how many.
   std::uint32_t acquire(std::uint32_t wanted, std::uint32_t held, Urgency urgency);
@@ -52,6 +63,8 @@ class InFlightLimit {
   std::int32_t share_of(Urgency urgency) const;
 
   const std::int32_t limit_;
+  const Clock now_;
+  std::atomic<std::chrono::steady_clock::time_point> urgent_until_{};
   std::atomic<std::int32_t> free_;
   std::array<std::atomic<std::int32_t>, 3> parties_{};
 };

@@ -17,7 +17,7 @@
 namespace rowtide {
 namespace {
 
-constexpr std::uint32_t kDepthDefault = 64;
+constexpr std::uint32_t kDepthDefault = 128;
 constexpr std::uint32_t kDepthMax = 1024;
 
 /// As asked, else as calibrated for the device that the table lies on.

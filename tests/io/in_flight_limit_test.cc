@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <random>
 #include <thread>
@@ -15,6 +16,11 @@ namespace {
 constexpr auto kUrgent = Urgency::kUrgent;
 constexpr auto kBulk = Urgency::kBulk;
 constexpr auto kPrefetch = Urgency::kPrefetch;
+
+std::atomic<std::int64_t> clock_ms = 1;  // moved by hand
+std::chrono::steady_clock::time_point test_clock() {
+  return std::chrono::steady_clock::time_point(std::chrono::milliseconds(clock_ms));
+}
 
 /// A party that keeps count of what it holds.
 class Party {
@@ -84,7 +90,7 @@ TEST(InFlightLimit, AShareIsWhatTheOthersLeaveWhenTheyGo) {
 }
 
 TEST(InFlightLimit, BulkTogetherKeepsToAThirdWhileAnUrgentPartyIsThere) {
-  InFlightLimit limit(60);
+  InFlightLimit limit(60, test_clock);
   Party one(limit, kBulk), other(limit, kBulk);
   EXPECT_EQ(one.take(100), 30u);
   {
@@ -96,6 +102,9 @@ TEST(InFlightLimit, BulkTogetherKeepsToAThirdWhileAnUrgentPartyIsThere) {
     EXPECT_EQ(one.held() + other.held(), 20u);
     EXPECT_EQ(urgent.take(100), 60u) << "20 of them beyond the limit";
   }
+  clock_ms += InFlightLimit::kUrgentLingers.count() - 1;
+  EXPECT_EQ(one.take(100), 0u) << "the urgent one may come back";
+  clock_ms += 1;
   EXPECT_EQ(one.take(100), 20u);
   EXPECT_EQ(other.take(100), 20u);
 }
@@ -164,7 +173,7 @@ TEST(InFlightLimit, IsOneForADevice) {
 }
 
 TEST(InFlightLimit, CountsRightlyFromManyThreads) {
-  InFlightLimit limit(24);
+  InFlightLimit limit(24, test_clock);
   std::atomic<std::int64_t> out = 0, most_out = 0;
   std::vector<std::thread> threads;
   constexpr int kParties = 6;
@@ -189,6 +198,7 @@ TEST(InFlightLimit, CountsRightlyFromManyThreads) {
   }
   for (auto& thread : threads) thread.join();
   EXPECT_LE(most_out, 24 + 24 / 3 + kParties);
+  clock_ms += InFlightLimit::kUrgentLingers.count();
   Party last(limit, kBulk);
   EXPECT_EQ(last.take(100), 24u) << "all have come back";
 }
