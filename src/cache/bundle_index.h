@@ -22,6 +22,7 @@ class BundleIndex {
 
   explicit BundleIndex(std::uint64_t entries) : buckets_(buckets_for(entries)) {}
 
+  void commit() const { buckets_.commit(); }
   void prefetch(std::uint64_t hash) const { __builtin_prefetch(&bucket_of(hash)); }
 
   /// Calls `is_it(place)` for the places that a bundle of this hash may have until one returns true; returns it, or 0.

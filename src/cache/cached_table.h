@@ -103,6 +103,14 @@ class CachedTable {
   }
   /// The hash within a shard: its high bits tell bundles apart there.
   std::uint64_t within_shard(std::uint64_t hash) const { return std::rotl(hash, static_cast<int>(shard_bits_)); }
+  /// Has the kernel provide the memory of index and ghosts, which are touched all over from the first batches on.
+  /// Takes milliseconds; beside any other use.
+  void commit() const {
+    for (const auto& part : parts_) {
+      part->index.commit();
+      part->ghosts.commit();
+    }
+  }
   Part& part_of(std::uint64_t hash) const { return *parts_[shard_of(hash)]; }
 
   const EntryShape shape;

@@ -19,6 +19,8 @@ class GhostList {
       : sets_(std::max<std::uint64_t>(1, entries / 3)),
         insertions_a_tick_(std::max<std::uint64_t>(1, entries / kAge)) {}
 
+  void commit() const { sets_.commit(); }
+
   void insert(std::uint64_t hash) {
     if (++insertions_ % insertions_a_tick_ == 0) tick_ = (tick_ + 1) & kTickMask;
     Set& set = set_of(hash);

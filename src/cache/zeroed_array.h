@@ -26,6 +26,13 @@ class ZeroedArray {
   ZeroedArray(const ZeroedArray&) = delete;
   ZeroedArray& operator=(const ZeroedArray&) = delete;
 
+  /// Has the kernel provide all of it now, where it can; beside others' use of it.
+  void commit() const {
+#ifdef MADV_POPULATE_WRITE
+    ::madvise(items_, bytes(), MADV_POPULATE_WRITE);
+#endif
+  }
+
   std::uint64_t size() const { return size_; }
   std::uint64_t bytes() const { return size_ * sizeof(Item); }
   Item& operator[](std::uint64_t at) { return items_[at]; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -117,6 +118,12 @@ Result<void> use_cache(StoreShared& shared) {
   shared.index_memory = *std::move(index);
   shared.cached = (*cache)->add_table(table.bundle_rows, table.row_bytes, table.rows);
   shared.cache = *cache;
+  try {
+    shared.index_commit = std::jthread([table = shared.cached] { table->commit(); });
+  } catch (const std::system_error&) {
+    // Then it is provided as it is touched.
+    return {};
+  }
   return {};
 }
 
