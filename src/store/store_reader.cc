@@ -216,8 +216,9 @@ Result<void> StoreReader::finish() {
     reading_ = false;
   }
   if (!for_cache_) copy_repeated();
-  count(run_totals);
+  const Counters batch = counted(run_totals);
   end(true);
+  store_->totals.add(batch);  // whoever sees that rows were brought finds them
   return {};
 }
 
@@ -261,7 +262,7 @@ void StoreReader::copy_repeated() const {
   }
 }
 
-void StoreReader::count(const RunTotals& run_totals) {
+Counters StoreReader::counted(const RunTotals& run_totals) const {
   Counters batch;
   if (for_cache_) {
     batch.prefetched_rows =
@@ -281,7 +282,7 @@ void StoreReader::count(const RunTotals& run_totals) {
     batch.wait_ns = run_totals.wait_ns;
     batch.prefetched_rows_used = prefetched_used_ * heads_;
   }
-  store_->totals.add(batch);
+  return batch;
 }
 
 /// Lets go of everything the batch holds: its rows may be found in the cache from now on, or never.

@@ -43,7 +43,7 @@ class StoreReader final : public Reader, private RunReader::Sink {
   void deliver_row(std::uint64_t position, const std::byte* row);
   void emit(const std::byte* rows, std::uint64_t count, std::uint64_t at) const;
   void copy_repeated() const;
-  void count(const RunTotals& run_totals);
+  Counters counted(const RunTotals& run_totals) const;
   void end(bool succeeded);
   Result<void> account_memory();
 
