@@ -8,7 +8,6 @@
 // place. Admission takes one lock a batch and shard.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -97,9 +96,6 @@ class BundleCache {
   /// Their rows will not come.
   void cancel(const CachedTable& table, std::span<const Missed> missed);
 
-  /// Bundles brought by a prefetch that were evicted before anyone asked for them.
-  std::uint64_t prefetched_in_vain() const { return prefetched_in_vain_.load(std::memory_order_relaxed); }
-
  private:
   friend class CacheShard;
 
@@ -116,7 +112,6 @@ class BundleCache {
   ReadEpochs epochs_;
   std::mutex tables_mutex_;
   std::vector<std::unique_ptr<CacheShard>> shards_;
-  std::atomic<std::uint64_t> prefetched_in_vain_{0};
 };
 
 }  // namespace rowtide

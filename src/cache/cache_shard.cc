@@ -15,8 +15,9 @@ constexpr int kEvictionsMax = 4;            // for one free segment; then surviv
 std::uint8_t frequency_of(std::byte* entry) {
   return std::atomic_ref(reinterpret_cast<EntryHead*>(entry)->frequency).load(std::memory_order_relaxed);
 }
-bool never_used_prefetch(std::byte* entry) {
-  return std::atomic_ref(reinterpret_cast<EntryHead*>(entry)->prefetched).load(std::memory_order_relaxed) != 0;
+/// Whether a prefetch brought it and nobody has asked for it so far; each such entry says so to one caller.
+bool take_unused_prefetch(std::byte* entry) {
+  return std::atomic_ref(reinterpret_cast<EntryHead*>(entry)->prefetched).exchange(0, std::memory_order_relaxed) != 0;
 }
 
 }  // namespace
@@ -45,14 +46,15 @@ std::byte* CacheShard::reserve(CachedTable& table, std::uint64_t hash, const Row
 }
 
 void CacheShard::publish(CachedTable& table, std::uint64_t hash, std::uint32_t place) {
-  const std::byte* entry = cache_.entry_at(place);
+  std::byte* const entry = cache_.entry_at(place);
   --segment_of(entry).reserved;
   BundleIndex& index = table.part_of(hash).index;
   const std::uint64_t within = table.within_shard(hash);
   const bool there = index.find(within, [&](BundleIndex::Place other) {
     return table.shape.same_key(cache_.entry_at(other), entry);
   }) != 0;
-  if (!there) index.insert(within, place);
+  const std::uint32_t lost = there ? place : index.insert(within, place);
+  if (lost != 0) count_lost(cache_.entry_at(lost), table);
 }
 
 void CacheShard::cancel(std::uint32_t place) { --segment_of(cache_.entry_at(place)).reserved; }
@@ -171,14 +173,19 @@ void CacheShard::evict_entry(std::byte* entry, CachedTable& table, bool from_sma
   if (!table.part_of(hash).index.replace(within, cache_.place_of(entry), 0))
     return;  // was never published, or replaced
   if (from_small) table.part_of(hash).ghosts.insert(within);
-  if (never_used_prefetch(entry)) cache_.prefetched_in_vain_.fetch_add(1, std::memory_order_relaxed);
+  count_lost(entry, table);
+}
+
+/// Nobody will find it any more.
+void CacheShard::count_lost(std::byte* entry, CachedTable& table) {
+  if (take_unused_prefetch(entry)) table.prefetched_in_vain.fetch_add(1, std::memory_order_relaxed);
 }
 
 /// Copies an entry to the main log. False if there is no room for it.
 bool CacheShard::relocate(std::byte* entry, CachedTable& table, std::uint64_t hash, std::uint8_t frequency) {
   std::byte* to = append(main_, table.shape.bytes, false);
   if (to == nullptr) return false;
-  *reinterpret_cast<EntryHead*>(to) = {frequency, never_used_prefetch(entry), table.number, 0};
+  *reinterpret_cast<EntryHead*>(to) = {frequency, take_unused_prefetch(entry), table.number, 0};
   std::memcpy(to + sizeof(EntryHead), entry + sizeof(EntryHead), table.shape.bytes - sizeof(EntryHead));
   BundleIndex& index = table.part_of(hash).index;
   if (!index.replace(table.within_shard(hash), cache_.place_of(entry), cache_.place_of(to))) {

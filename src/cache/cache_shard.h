@@ -60,6 +60,7 @@ class CacheShard {
   std::optional<SegmentId> take_oldest(Log& log);
   void evict(SegmentId id, bool from_small, bool with_survivors);
   void evict_entry(std::byte* entry, CachedTable& table, bool from_small, bool may_survive);
+  static void count_lost(std::byte* entry, CachedTable& table);
   bool relocate(std::byte* entry, CachedTable& table, std::uint64_t hash, std::uint8_t frequency);
   Segment& segment_of(const std::byte* entry);
 

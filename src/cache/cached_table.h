@@ -115,6 +115,8 @@ class CachedTable {
 
   const EntryShape shape;
   std::uint16_t number = 0;  // in EntryHead::table
+  /// Bundles brought by a prefetch that were lost before anyone asked for them.
+  std::atomic<std::uint64_t> prefetched_in_vain{0};
 
  private:
   std::uint32_t shard_bits_;

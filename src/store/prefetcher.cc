@@ -54,8 +54,8 @@ bool Prefetcher::may_go_on() const {
   if (store_->demand.load() != 0) return false;
   const Counters done = store_->totals.snapshot();
   const std::uint64_t brought = done.prefetched_rows / store_->table.bundle_rows;
-  const std::uint64_t gone =
-      done.prefetched_rows_used / store_->table.bundle_rows + store_->cache->prefetched_in_vain();
+  const std::uint64_t gone = done.prefetched_rows_used / store_->table.bundle_rows +
+                             store_->cached->prefetched_in_vain.load(std::memory_order_relaxed);
   return brought < gone + store_->cache->bundles_ahead_max(*store_->cached);
 }
 
