@@ -89,7 +89,7 @@ class VirtualDrive {
   std::uint64_t turns() const { return locked([&] { return now_; }); }
   std::uint64_t reads() const { return locked([&] { return reads_; }); }
   std::uint64_t bytes() const { return locked([&] { return bytes_; }); }
-  std::size_t queues() const { return locked([&] { return queues_.size(); }); }
+  std::size_t queues_opened() const { return locked([&] { return opened_; }); }
 
   struct Queue {
     std::uint64_t submitted = 0, completed = 0;
