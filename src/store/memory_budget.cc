@@ -113,6 +113,11 @@ std::uint64_t MemoryBudget::used(Use use) const {
   return used_[static_cast<std::size_t>(use)];
 }
 
+std::uint64_t MemoryBudget::left() const {
+  std::lock_guard lock(mutex_);
+  return bytes_ - taken();
+}
+
 std::uint64_t MemoryBudget::cache_bytes() const {
   std::lock_guard lock(mutex_);
   return cache_ ? cache_->memory_bytes() : 0;

@@ -64,6 +64,8 @@ class MemoryBudget {
   Result<BundleCache*> cache();
 
   std::uint64_t used(Use use) const;
+  /// What is not taken; the cache has it for the time being.
+  std::uint64_t left() const;
   std::uint64_t cache_bytes() const;
 
   /// What the cache is to hold at most for the time being, beside what is left of the budget; as it is made: all.

@@ -47,13 +47,19 @@ MemoryBudget::Held held(const StoreOptions& options) {
   return options.yield_under_pressure ? MemoryBudget::Held::kYielding : MemoryBudget::Held::kAsNeeded;
 }
 
-Result<void> check_resident(const Table& table, std::uint64_t budget, const io::AvailableMemory& available) {
+/// "the budget of 4.000 GiB", or what other stores leave of it.
+std::string budget_text(const MemoryBudget& budget) {
+  const std::string all = "the memory budget of " + byte_size_text(budget.bytes());
+  const std::uint64_t left = budget.left();
+  return left == budget.bytes() ? all : fmt::format("the {} that are left of {}", byte_size_text(left), all);
+}
+
+Result<void> check_resident(const Table& table, const MemoryBudget& budget, const io::AvailableMemory& available) {
   const std::uint64_t whole = resident_budget_bytes(table);
-  if (budget < whole) {
+  if (budget.left() < whole) {
     return make_error(ErrorCode::kResource,
-                      "table {}: to be resident it needs a memory budget of {}, this one is {}: raise it, or use the "
-                      "mode cache",
-                      table.name, byte_size_text(whole), byte_size_text(budget));
+                      "table {}: to be resident it needs {} of {}: raise the budget, or use the mode cache", table.name,
+                      byte_size_text(whole), budget_text(budget));
   }
   if (available.bytes() < whole) {
     return make_error(ErrorCode::kResource,
@@ -63,9 +69,10 @@ Result<void> check_resident(const Table& table, std::uint64_t budget, const io::
   return {};
 }
 
-std::string auto_reason(const Table& table, Mode chosen, std::uint64_t budget, const io::AvailableMemory& available) {
-  return fmt::format("{}: its {} {} the budget of {}; available {}", mode_name(chosen), byte_size_text(table.bytes()),
-                     chosen == Mode::kResident ? "fit" : "do not fit", byte_size_text(budget), available.text());
+std::string auto_reason(const Table& table, Mode chosen, const MemoryBudget& budget,
+                        const io::AvailableMemory& available) {
+  return fmt::format("{}: its {} {} {}; available {}", mode_name(chosen), byte_size_text(table.bytes()),
+                     chosen == Mode::kResident ? "fit" : "do not fit", budget_text(budget), available.text());
 }
 
 }  // namespace
@@ -88,11 +95,11 @@ Result<Residency> decide_residency(const Table& table, const StoreOptions& optio
   }
 
   Residency residency{options.mode, *budget, {}};
-  const auto resident = check_resident(table, bytes, *available);
+  const auto resident = check_resident(table, **budget, *available);
   if (options.mode == Mode::kResident && !resident) return resident.error();
   if (options.mode == Mode::kAuto) {
     residency.mode = resident ? Mode::kResident : Mode::kCache;
-    residency.reason = auto_reason(table, residency.mode, bytes, *available);
+    residency.reason = auto_reason(table, residency.mode, **budget, *available);
   }
   return residency;
 }
