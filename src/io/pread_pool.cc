@@ -107,6 +107,10 @@ PreadPool::~PreadPool() {
 void PreadPool::add(PreadQueue* queue, const std::vector<int>& descriptors, std::span<const ReadRequest> requests) {
   {
     std::lock_guard lock(mutex_);
+    if (first_job_ > jobs_waiting()) {
+      jobs_.erase(jobs_.begin(), jobs_.begin() + static_cast<std::ptrdiff_t>(first_job_));
+      first_job_ = 0;
+    }
     for (const ReadRequest& request : requests) jobs_.push_back({queue, descriptors[request.file], request});
   }
   if (requests.size() >= kThreads) {
@@ -123,12 +127,11 @@ void PreadPool::work() {
     std::size_t count = 0;
     {
       std::unique_lock lock(mutex_);
-      work_there_.wait(lock, [this] { return closing_ || !jobs_.empty(); });
-      if (jobs_.empty()) return;
-      const std::size_t fair = std::clamp<std::size_t>(jobs_.size() / kThreads, 1, kJobsAtOnce);
-      for (; count < fair && (count == 0 || jobs_.front().queue == taken[0].queue); ++count) {
-        taken[count] = jobs_.front();
-        jobs_.pop_front();
+      work_there_.wait(lock, [this] { return closing_ || jobs_waiting() != 0; });
+      if (jobs_waiting() == 0) return;
+      const std::size_t fair = std::clamp<std::size_t>(jobs_waiting() / kThreads, 1, kJobsAtOnce);
+      for (; count < fair && (count == 0 || jobs_[first_job_].queue == taken[0].queue); ++count) {
+        taken[count] = jobs_[first_job_++];
       }
     }
     for (std::size_t i = 0; i < count; ++i) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -34,11 +33,13 @@ class PreadPool {
 
   PreadPool() = default;
   void work();
+  std::size_t jobs_waiting() const { return jobs_.size() - first_job_; }
   void add(PreadQueue* queue, const std::vector<int>& descriptors, std::span<const ReadRequest> requests);
 
   std::mutex mutex_;
   std::condition_variable work_there_;
-  std::deque<Job> jobs_;
+  std::vector<Job> jobs_;  // those from first_job_ on wait; keeps its memory, which a deque does not
+  std::size_t first_job_ = 0;
   bool closing_ = false;
   std::vector<std::thread> threads_;
 };
