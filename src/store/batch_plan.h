@@ -69,6 +69,7 @@ class BatchPlan {
     runs_.clear();
     unique_rows_ = blocks_ = 0;
   }
+  void reserve(std::size_t requests) { requests_.reserve(requests); }
   /// `row` must be below the table's row count, `position` below Request::kBatchRowsMax.
   void add(RowId row, std::uint64_t position) { requests_.emplace_back(row, position); }
   /// Plans what was added. `run_bytes_max` bounds a read, unless one row needs more.
@@ -80,6 +81,10 @@ class BatchPlan {
   std::uint64_t unique_rows() const { return unique_rows_; }
   std::uint64_t blocks() const { return blocks_; }  // distinct blocks needed
   std::uint64_t memory_bytes() const;
+  /// Of so many requests, each with a run of its own.
+  static std::uint64_t memory_bytes_most(std::uint64_t requests) {
+    return requests * (2 * sizeof(Request) + sizeof(Run));
+  }
 
  private:
   void sort(std::uint64_t table_rows);

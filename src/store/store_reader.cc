@@ -24,6 +24,12 @@ std::uint64_t row_bytes_as(Output::Form form, const Table& table) {
   return 0;
 }
 
+/// `vector = {}` would keep it.
+template <class Item>
+void free_memory(std::vector<Item>& vector) {
+  std::vector<Item>().swap(vector);
+}
+
 }  // namespace
 
 StoreReader::StoreReader(std::shared_ptr<StoreShared> store)
@@ -89,7 +95,7 @@ Result<void> StoreReader::start(std::span<const RowId> ids, io::Urgency urgency)
     plan_.clear();
     if (gather_resident(ids)) return {};
     look_up(ids);
-    plan(ids);
+    if (auto planned = plan(ids); !planned) return planned;
     return read_planned(urgency);
   });
   if (!started) end(false);
@@ -132,6 +138,8 @@ void StoreReader::look_up(std::span<const RowId> ids) {
   auto probe_part = [&](std::size_t part) { probe(ids, part); };
   const std::size_t part_bundles = std::max<std::size_t>(1, kPartRows / heads_);
   HelperThreads::of_process().run(cache_habit_, (bundles + part_bundles - 1) / part_bundles, probe_part);
+  const auto missed = std::count_if(looked_up_.begin(), looked_up_.end(), [](const LookedUp& l) { return l.missed; });
+  missed_.reserve(static_cast<std::size_t>(missed));  // growing step by step would take half as much again meanwhile
   for (std::size_t bundle = 0; bundle < bundles; ++bundle) {
     if (looked_up_[bundle].missed) miss(ids, bundle, looked_up_[bundle].hash);
   }
@@ -172,8 +180,14 @@ void StoreReader::miss(std::span<const RowId> ids, std::size_t bundle, std::uint
 }
 
 /// What must be read. Positions in the plan count the rows of missed_, then those of a last, incomplete bundle.
-void StoreReader::plan(std::span<const RowId> ids) {
+Result<void> StoreReader::plan(std::span<const RowId> ids) {
+  // What a large plan takes is asked for before it is taken: the cache gives way first.
+  const std::uint64_t rows = (missed_.size() + 1) * heads_;
+  if (const std::uint64_t most = BatchPlan::memory_bytes_most(rows); most > kKeptBytesMax) {
+    if (auto accounted = account_memory(most); !accounted) return accounted;
+  }
   if (store_->cache != nullptr) store_->cache->reserve(*store_->cached, ids, missed_, for_cache_);
+  plan_.reserve(rows);
   for (std::size_t i = 0; i < missed_.size(); ++i) {
     if (for_cache_ && missed_[i].rows == nullptr) continue;
     plan_bundle(&ids[missed_[i].bundle * heads_], heads_, i * heads_);
@@ -181,6 +195,7 @@ void StoreReader::plan(std::span<const RowId> ids) {
   const std::size_t whole = ids.size() / heads_ * heads_;
   plan_bundle(ids.data() + whole, ids.size() - whole, missed_.size() * heads_);
   plan_.make(store_->map, table_.rows, table_.row_bytes, store_->source->block_bytes(), RunReader::kRunBytesMax);
+  return {};
 }
 
 void StoreReader::plan_bundle(const RowId* ids, std::uint64_t rows, std::uint64_t position) {
@@ -197,7 +212,7 @@ void StoreReader::plan_bundle(const RowId* ids, std::uint64_t rows, std::uint64_
 
 Result<void> StoreReader::read_planned(io::Urgency urgency) {
   if (plan_.runs().empty()) return {};
-  if (auto accounted = account_memory(); !accounted) return accounted;
+  if (auto accounted = account_memory(plan_.memory_bytes()); !accounted) return accounted;
   if (auto started = run_reader_.start(plan_, *this, urgency); !started) return started;
   reading_ = true;
   return {};
@@ -298,19 +313,26 @@ void StoreReader::end(bool succeeded) {
   }
   missed_.clear();
   if (!for_cache_ && store_->demand.fetch_sub(1) == 1) store_->demand.notify_all();
-  if (memory_.bytes() > run_reader_.memory_bytes() + kKeptBytesMax) {
-    missed_.shrink_to_fit();
-    repeated_ = {};
-    looked_up_ = {};
-    seen_ = {};
+  if (lookup_bytes() + plan_.memory_bytes() > kKeptBytesMax) {
+    free_memory(missed_);
+    free_memory(repeated_);
+    free_memory(looked_up_);
+    free_memory(seen_);
     plan_ = {};
-    (void)account_memory();  // less than before is always granted
   }
+  // Less than before is always granted.
+  if (memory_.bytes() > run_reader_.memory_bytes() + kKeptBytesMax) (void)account_memory(plan_.memory_bytes());
 }
 
-Result<void> StoreReader::account_memory() {
-  const std::uint64_t bytes = run_reader_.memory_bytes() + plan_.memory_bytes() + missed_.capacity() * sizeof(Missed) +
-                              repeated_.capacity() * sizeof(Repeated) + seen_.capacity() * sizeof(std::uint32_t);
+/// What the batch takes beside its plan and its reads.
+std::uint64_t StoreReader::lookup_bytes() const {
+  return missed_.capacity() * sizeof(Missed) + looked_up_.capacity() * sizeof(LookedUp) +
+         repeated_.capacity() * sizeof(Repeated) + seen_.capacity() * sizeof(std::uint32_t);
+}
+
+/// With a plan that takes so much.
+Result<void> StoreReader::account_memory(std::uint64_t plan_bytes) {
+  const std::uint64_t bytes = run_reader_.memory_bytes() + plan_bytes + lookup_bytes();
   return bytes == memory_.bytes() ? Result<void>() : memory_.resize(bytes);
 }
 

@@ -36,7 +36,7 @@ class StoreReader final : public Reader, private RunReader::Sink {
   void look_up(std::span<const RowId> ids);
   void probe(std::span<const RowId> ids, std::size_t part);
   void miss(std::span<const RowId> ids, std::size_t bundle, std::uint64_t hash);
-  void plan(std::span<const RowId> ids);
+  Result<void> plan(std::span<const RowId> ids);
   void plan_bundle(const RowId* ids, std::uint64_t rows, std::uint64_t position);
   Result<void> read_planned(io::Urgency urgency);
   void deliver(const Run& run, const std::byte* bytes) override;
@@ -45,7 +45,8 @@ class StoreReader final : public Reader, private RunReader::Sink {
   void copy_repeated() const;
   Counters counted(const RunTotals& run_totals) const;
   void end(bool succeeded);
-  Result<void> account_memory();
+  std::uint64_t lookup_bytes() const;
+  Result<void> account_memory(std::uint64_t plan_bytes);
 
   const std::shared_ptr<StoreShared> store_;
   const Table& table_;
