@@ -35,5 +35,46 @@ TEST(SystemCalls, AreOneForHalfAQueueOfReads) {
   EXPECT_LE(*calls, kRows * 300 / 8192);
 }
 
+/// Of a batch whose rows are all in memory.
+std::optional<std::size_t> calls_of_hits(std::size_t rows, Mode mode) {
+  TempDir dir;
+  Table table = make_random_table(dir, {.extent_rows = {40'000}}, 2);
+  table.bundle_rows = 8;
+  return system_calls_of([&]() -> std::function<bool()> {
+    auto store = *Store::open(table, {.memory_bytes = std::uint64_t{64} << 20, .mode = mode});
+    std::shared_ptr<Reader> reader = *store->reader();
+    std::vector<RowId> ids(rows);
+    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = i;
+    auto out = std::make_shared<std::vector<std::byte>>(rows * table.row_bytes);
+    const auto all_hit = [store, reader, ids, out] {
+      const std::uint64_t before = store->counters().hits;
+      return reader->read(ids, raw(*out)).ok() && store->counters().hits - before == ids.size();
+    };
+    for (int warming = 0; warming < 2 || (mode == Mode::kResident && store->counters().resident_rows != table.rows);
+         ++warming) {
+      (void)all_hit();
+    }
+    return all_hit;
+  });
+}
+
+TEST(SystemCalls, AreNoneForABatchThatIsAllInMemory) {
+  for (const Mode mode : {Mode::kCache, Mode::kResident}) {
+    for (const std::size_t rows : {16u, 2048u, 8192u}) {
+      const auto calls = calls_of_hits(rows, mode);
+      ASSERT_TRUE(calls.has_value());
+      EXPECT_LE(*calls, 1u) << mode_name(mode) << ", " << rows << " rows";  // the one that ends the child
+    }
+  }
+}
+
+TEST(SystemCalls, OfAskingHelpersAreFewWhateverTheRows) {
+  for (const Mode mode : {Mode::kCache, Mode::kResident}) {
+    const auto calls = calls_of_hits(32'768, mode);
+    ASSERT_TRUE(calls.has_value());
+    EXPECT_LE(*calls, 40u) << mode_name(mode);
+  }
+}
+
 }  // namespace
 }  // namespace rowtide
