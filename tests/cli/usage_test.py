@@ -48,6 +48,22 @@ class Usage(ProgramTest):
         self.fail_with(USAGE, "usage", "rows", MODEL, words=["--ids is required"])
         self.fail_with(USAGE, "usage", "rows", MODEL, "--ids", words=["--ids"])
 
+    def test_options_that_contradict_each_other_are_refused_in_either_order(self):
+        pairs = [("rows", [MODEL, "--ids", "1"], ["--format", "raw"], ["--format", "f32"]),
+                 ("address", ["--tokens", "1"], [MODEL], ["--family", "qwen_ple"]),
+                 ("address", [MODEL], ["--tokens", "1"], ["--tokens-file", "ids"]),
+                 ("bench", ["rows"], [MODEL], ["--synthetic", "64MiB"]),
+                 ("bench", ["rows", MODEL], ["--memory", "64MiB"], ["--memory", "1GiB"]),
+                 ("bench", ["rows"], ["--raw", MODEL, "--row-bytes", "34"], [MODEL]),
+                 ("bench", ["cache", "--trace", "t"], [MODEL], ["--family", "qwen_ple"]),
+                 ("generate", ["-m", MODEL], ["-p", "a"], ["-f", "b"])]
+        for command, others, one, other in pairs:
+            with self.subTest(command, one=one, other=other):
+                first = self.run_program(command, *others, *one, *other)
+                second = self.run_program(command, *others, *other, *one)
+                self.assertEqual((first.code, second.code), (USAGE, USAGE), first.messages)
+                self.assertEqual(first.messages, second.messages)
+
     def test_the_log_level_is_checked_at_start(self):
         for level in ["error", "warn", "info", "debug"]:
             self.assertEqual(self.run_program("--version", environment={"ROWTIDE_LOG": level}).code, DONE)
