@@ -66,7 +66,7 @@ bool Prefetcher::next(std::vector<RowId>& piece) {
     changed_.wait(lock, [this] { return closing_ || !queue_.empty(); });
     if (closing_) return false;
     if (may_go_on()) break;
-    changed_.wait_for(lock, kHoldBack, [this] { return closing_; });
+    changed_.wait_for(lock, kHoldBack, [this] { return closing_.load(); });
   }
   const std::size_t bundle_rows = store_->table.bundle_rows;
   const std::size_t most = std::max<std::size_t>(1, kPieceRows / bundle_rows) * bundle_rows;
@@ -79,8 +79,8 @@ bool Prefetcher::next(std::vector<RowId>& piece) {
 void Prefetcher::work() {
   std::vector<RowId> piece;
   while (next(piece)) {
-    const auto brought = reader_->prefetch(piece);
-    if (!brought) log_line_once(LogLevel::kWarn, fmt::format("prefetching failed: {}", brought.error().message));
+    const auto brought = reader_->prefetch(piece, closing_);
+    if (!brought && !closing_) log_line_once(LogLevel::kWarn, fmt::format("prefetching failed: {}", brought.error().message));
   }
 }
 

@@ -1,6 +1,7 @@
 // Brings rows into the cache before they are asked for, on a thread of its own.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -34,7 +35,7 @@ class Prefetcher {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<RowId> queue_;
-  bool closing_ = false;
+  std::atomic<bool> closing_ = false;
   std::thread thread_;
 };
 

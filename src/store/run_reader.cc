@@ -41,7 +41,8 @@ Result<void> RunReader::open() {
   return {};
 }
 
-Result<void> RunReader::start(const BatchPlan& plan, Sink& sink, io::Urgency urgency) {
+Result<void> RunReader::start(const BatchPlan& plan, Sink& sink, io::Urgency urgency,
+                              const std::atomic<bool>* given_up) {
   if (!queue_) {
     if (auto opened = open(); !opened) return opened;
   }
@@ -49,6 +50,7 @@ Result<void> RunReader::start(const BatchPlan& plan, Sink& sink, io::Urgency urg
   plan_ = &plan;
   sink_ = &sink;
   urgency_ = urgency;
+  given_up_ = given_up;
   next_ = oldest_ = in_flight_ = 0;
   totals_ = {};
   source_.limit().join(urgency_);
@@ -70,6 +72,9 @@ Result<RunTotals> RunReader::finish() {
 
 Result<void> RunReader::complete_all() {
   while (oldest_ < plan_->runs().size()) {
+    if (given_up_ != nullptr && *given_up_) {
+      return make_error(ErrorCode::kUsage, "table {}: nobody wants its rows any more", table_.name);
+    }
     if (auto pumped = pump(); !pumped) return pumped;
     if (in_flight_ == 0) {
       std::this_thread::sleep_for(kPermitWait);

@@ -2,6 +2,7 @@
 // it arrives.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,8 +43,9 @@ class RunReader {
   /// Opens the queue. kIo, kResource.
   Result<void> open();
 
-  /// Submits the first reads of `plan`, which must stay as it is until finish() or abandon().
-  Result<void> start(const BatchPlan& plan, Sink& sink, io::Urgency urgency);
+  /// Submits the first reads of `plan`, which must stay as it is until finish() or abandon(). Once `given_up` is true,
+  /// if it is there, finish() fails instead of bringing more.
+  Result<void> start(const BatchPlan& plan, Sink& sink, io::Urgency urgency, const std::atomic<bool>* given_up);
   /// Brings the rest. After an error the plan has been abandoned.
   Result<RunTotals> finish();
   /// Gives the plan up: waits for reads in flight, whose buffers must stay until then.
@@ -83,6 +85,7 @@ class RunReader {
   const BatchPlan* plan_ = nullptr;          // in progress
   Sink* sink_ = nullptr;
   io::Urgency urgency_ = io::Urgency::kUrgent;
+  const std::atomic<bool>* given_up_ = nullptr;
   std::uint32_t next_ = 0;       // run to submit next
   std::uint32_t oldest_ = 0;     // oldest run still in the buffer
   std::uint32_t in_flight_ = 0;  // reads, each with a permit of the device-wide limit

@@ -75,12 +75,14 @@ Result<void> StoreReader::begin(std::span<const RowId> ids, Output output) {
   output_ = output;
   output_row_bytes_ = row_bytes_as(output.form, table_);
   for_cache_ = false;
+  given_up_ = nullptr;
   ++store_->demand;
   return start(ids, ids.size() <= kUrgentRowsMax ? io::Urgency::kUrgent : io::Urgency::kBulk);
 }
 
-Result<void> StoreReader::prefetch(std::span<const RowId> ids) {
+Result<void> StoreReader::prefetch(std::span<const RowId> ids, const std::atomic<bool>& given_up) {
   for_cache_ = true;
+  given_up_ = &given_up;
   if (auto started = start(ids.first(ids.size() / heads_ * heads_), io::Urgency::kPrefetch); !started) return started;
   return finish();
 }
@@ -213,7 +215,7 @@ void StoreReader::plan_bundle(const RowId* ids, std::uint64_t rows, std::uint64_
 Result<void> StoreReader::read_planned(io::Urgency urgency) {
   if (plan_.runs().empty()) return {};
   if (auto accounted = account_memory(plan_.memory_bytes()); !accounted) return accounted;
-  if (auto started = run_reader_.start(plan_, *this, urgency); !started) return started;
+  if (auto started = run_reader_.start(plan_, *this, urgency, given_up_); !started) return started;
   reading_ = true;
   return {};
 }

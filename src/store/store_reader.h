@@ -25,7 +25,8 @@ class StoreReader final : public Reader, private RunReader::Sink {
   Result<void> finish() override;
 
   /// Brings those bundles of `ids` into the cache that are not there; ids of a last, incomplete one are let be.
-  Result<void> prefetch(std::span<const RowId> ids);
+  /// Fails once `given_up` is true.
+  Result<void> prefetch(std::span<const RowId> ids, const std::atomic<bool>& given_up);
 
  private:
   explicit StoreReader(std::shared_ptr<StoreShared> store);
@@ -72,6 +73,7 @@ class StoreReader final : public Reader, private RunReader::Sink {
   bool busy_ = false;
   bool reading_ = false;    // run_reader_ has a plan
   bool for_cache_ = false;  // a prefetch: no output
+  const std::atomic<bool>* given_up_ = nullptr;  // of a prefetch
   Output output_{};
   std::uint64_t output_row_bytes_ = 0;
   std::uint64_t rows_ = 0;

@@ -238,9 +238,8 @@ TEST_F(Prefetch, AStoreMayBeClosedWhileHintsAreFollowed) {
   }
 }
 
-// The reader lives on; the batch that it has begun must not keep the store from closing. Disabled: a piece on its way
-// gets no permits while the urgent batch is there, and closing waits for the piece.
-TEST_F(Prefetch, DISABLED_AStoreMayBeClosedWhileHintsWaitForABatch) {
+// The reader lives on; the batch that it has begun must not keep the store from closing.
+TEST_F(Prefetch, AStoreMayBeClosedWhileHintsWaitForABatch) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::alarm(10);  // what waits for itself is ended
