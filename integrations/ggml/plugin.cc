@@ -7,6 +7,8 @@
 #include <ggml-backend-impl.h>
 
 #include <new>
+#include <optional>
+#include <utility>
 
 #include "ggml/gather.h"
 #include "ggml/serving.h"
@@ -25,8 +27,8 @@ namespace {
 /// itself.
 int host_api_version() { return new_with_api_3 != nullptr ? 3 : 2; }
 
-const Result<Settings>& settings() {
-  static const Result<Settings> instance = read_settings();
+std::optional<Settings>& settings() {
+  static std::optional<Settings> instance;
   return instance;
 }
 
@@ -137,10 +139,10 @@ ggml_backend_dev_t device_at(ggml_backend_reg_t reg, std::size_t) {
 
 }  // namespace
 
-ggml_backend_reg_t registration() {
+ggml_backend_reg_t registration(Settings given) {
   if (!settings()) {
-    log_line(LogLevel::kError, fmt::format("not serving: {}", settings().error().message));
-    return nullptr;
+    serve_with(given.store);
+    settings() = std::move(given);
   }
   static ggml_backend_reg instance = [] {
     ggml_backend_reg_i calls{};

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -40,6 +41,8 @@ struct Key {
 struct Registry {
   std::mutex mutex;
   std::vector<std::pair<Key, std::weak_ptr<Serving>>> servings;
+  StoreOptions store_options;
+  std::map<std::string, std::vector<RowId>> hints;  // by table, for those that are not served yet
   int sign = -1;
 
   void drop_expired() {
@@ -71,6 +74,13 @@ void refresh_sign(Registry& state) {
   }
 }
 
+/// How rows are read, and how they are kept.
+std::string kept_text(const Serving& serving) {
+  if (!serving.store) return serving.method;
+  return fmt::format("{}; mode {}, budget {}", serving.method, mode_name(serving.store->mode()),
+                     byte_size_text(serving.store->counters().budget_bytes));
+}
+
 void log_serving(const Serving& serving, const ggml_tensor& tensor) {
   const bool tested =
       std::find(kTestedGgmlVersions.begin(), kTestedGgmlVersions.end(), ggml_version()) != kTestedGgmlVersions.end();
@@ -78,7 +88,14 @@ void log_serving(const Serving& serving, const ggml_tensor& tensor) {
   log_line(LogLevel::kInfo,
            fmt::format("serving {} ({} rows of {} values, {}, {}) from {}: {}; ggml {}{}", serving.name, tensor.ne[1],
                        tensor.ne[0], row_format_name(*row_format_of(tensor.type)), byte_size_text(bytes),
-                       serving.source, serving.method, ggml_version(), tested ? "" : " (untested version)"));
+                       serving.source, kept_text(serving), ggml_version(), tested ? "" : " (untested version)"));
+}
+
+void hand_over_hints(Registry& state, const Serving& serving) {
+  const auto hint = state.hints.find(serving.name);
+  if (hint == state.hints.end()) return;
+  if (serving.store) serving.store->prefetch(hint->second);
+  state.hints.erase(hint);
 }
 
 /// The table as the checkpoint describes it, which knows its n-grams; or, of a checkpoint that Rowtide does not know,
@@ -94,13 +111,16 @@ Result<Table> table_behind(const ggml_tensor& tensor, const FilePlace& place) {
       if (same) return table;
     }
   }
+  log_line(LogLevel::kDebug, fmt::format("{}: describes no table {} as it is mapped, so every row is kept by itself",
+                                         place.path, tensor.name));
   return table_at(tensor.name, place.path, place.offset, rows, row_values, format);
 }
 
-Result<std::shared_ptr<Store>> open_store(const ggml_tensor& tensor, const FilePlace& place) {
+Result<std::shared_ptr<Store>> open_store(const ggml_tensor& tensor, const FilePlace& place,
+                                          const StoreOptions& options) {
   auto table = table_behind(tensor, place);
   if (!table) return table.error();
-  return Store::open(*std::move(table));
+  return Store::open(*std::move(table), options);
 }
 
 void gather_from_memory(Serving& serving, const std::string& why) {
@@ -109,12 +129,13 @@ void gather_from_memory(Serving& serving, const std::string& why) {
 }
 
 /// Fills in where the rows come from.
-Result<void> choose_source(Serving& serving, const ggml_tensor& tensor, const Result<FilePlace>& place) {
+Result<void> choose_source(Serving& serving, const ggml_tensor& tensor, const Result<FilePlace>& place,
+                           const StoreOptions& options) {
   if (!place) {
     gather_from_memory(serving, place.error().message);
     return {};
   }
-  auto store = open_store(tensor, *place);
+  auto store = open_store(tensor, *place, options);
   if (!is_still_there(*place)) {  // so nobody knows which file the store has opened
     gather_from_memory(serving, fmt::format("{} was replaced while it was opened", place->path));
     return {};
@@ -129,8 +150,9 @@ Result<void> choose_source(Serving& serving, const ggml_tensor& tensor, const Re
 }  // namespace
 
 ServedTable Serving::snapshot() const {
-  ServedTable served{name, source, method, {}};
+  ServedTable served{name, source, method, {}, {}};
   if (store) {
+    served.mode = store->mode();
     served.counters = store->counters();
   } else {
     served.counters.rows = served.counters.hits = memory_rows;
@@ -170,10 +192,11 @@ Result<std::shared_ptr<Serving>> serving_of(const ggml_tensor& tensor) {
   }
   auto serving = std::make_shared<Serving>();
   serving->name = tensor.name;
-  if (auto chosen = choose_source(*serving, tensor, place); !chosen) return chosen.error();
+  if (auto chosen = choose_source(*serving, tensor, place, registry().store_options); !chosen) return chosen.error();
   registry().servings.emplace_back(key, serving);
   log_serving(*serving, tensor);
   refresh_sign(registry());
+  hand_over_hints(registry(), *serving);
   return serving;
 }
 
@@ -184,6 +207,26 @@ std::vector<ServedTable> served_tables() {
     if (const auto serving = weak.lock()) tables.push_back(serving->snapshot());
   }
   return tables;
+}
+
+void prefetch(const std::string& name, std::span<const RowId> ids) {
+  std::lock_guard lock(registry().mutex);
+  bool served = false;
+  for (const auto& [key, weak] : registry().servings) {
+    if (key.name != name) continue;
+    const auto serving = weak.lock();
+    if (!serving) continue;
+    served = true;
+    if (serving->store) serving->store->prefetch(ids);
+  }
+  if (served) return;
+  auto& hints = registry().hints[name];
+  hints.insert(hints.end(), ids.begin(), ids.end());
+}
+
+void serve_with(const StoreOptions& options) {
+  std::lock_guard lock(registry().mutex);
+  registry().store_options = options;
 }
 
 void put_up_sign() {

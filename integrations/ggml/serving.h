@@ -31,6 +31,9 @@ std::optional<RowFormat> row_format_of(ggml_type type);
 /// first, shared otherwise. Errors: those of Store::open.
 Result<std::shared_ptr<Serving>> serving_of(const ggml_tensor& tensor);
 
+/// How tables that are served from now on keep their rows.
+void serve_with(const StoreOptions& options);
+
 /// Puts up the sign: a memory file named "rowtide-status" among the process's descriptors (/proc/PID/fd), whose content
 /// is a JSON document with the tables served. A plug-in that the host refused leaves none.
 void put_up_sign();

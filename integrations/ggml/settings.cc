@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "rowtide/byte_size.h"
+
 namespace rowtide::ggml {
 namespace {
 
@@ -18,6 +20,20 @@ constexpr long kNgramRowValuesMax = 1024;
 
 Error refuse(const char* variable, const std::string& value, const char* what) {
   return {ErrorCode::kUsage, fmt::format("{} is '{}'; {}", variable, value, what)};
+}
+
+Result<void> read_store_options(StoreOptions& options) {
+  if (const char* value = std::getenv("ROWTIDE_MEMORY")) {
+    const auto bytes = parse_byte_size(value);
+    if (!bytes || *bytes == 0) return refuse("ROWTIDE_MEMORY", value, "give a size such as 4GiB or 512MiB, or unset it");
+    options.memory_bytes = *bytes;
+  }
+  if (const char* value = std::getenv("ROWTIDE_MODE")) {
+    const auto mode = mode_named(value);
+    if (!mode) return refuse("ROWTIDE_MODE", value, "set it to disk, cache, resident or auto, or unset it");
+    options.mode = *mode;
+  }
+  return check_store_options(options);
 }
 
 }  // namespace
@@ -34,12 +50,27 @@ Result<Settings> read_settings() {
       return refuse("ROWTIDE_TABLES", value, "give a name pattern such as 'blk.*.engram_embd.weight', or unset it");
     settings.table_pattern = value;
   }
-  for (const char* variable : {"ROWTIDE_MEMORY", "ROWTIDE_MODE", "ROWTIDE_METRICS", "ROWTIDE_TRACE"}) {
+  for (const char* variable : {"ROWTIDE_METRICS", "ROWTIDE_TRACE"}) {
     if (const char* value = std::getenv(variable)) {
-      return refuse(variable, value, "this version reads every row from disk and has no such setting; unset it");
+      return refuse(variable, value, "this version has no such setting; unset it");
     }
   }
+  if (auto read = read_store_options(settings.store); !read) return read.error();
   return settings;
+}
+
+Result<void> check_store_options(const StoreOptions& options) {
+  if (options.memory_bytes == 0) return {};
+  if (options.mode == Mode::kDisk) {
+    return Error{ErrorCode::kUsage,
+                 fmt::format("the mode disk keeps no row in memory, so a memory budget of {} would hold nothing: leave "
+                             "out one of the two",
+                             byte_size_text(options.memory_bytes))};
+  }
+  if (options.memory_bytes >= kMemoryBytesMin) return {};
+  return Error{ErrorCode::kUsage,
+               fmt::format("a memory budget of {} is too small; give {} or more", byte_size_text(options.memory_bytes),
+                           byte_size_text(kMemoryBytesMin))};
 }
 
 bool is_table(const Settings& settings, const char* name, long row_values) {

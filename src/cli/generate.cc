@@ -2,35 +2,27 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <limits>
 #include <optional>
 
 #include "cli/command.h"
 #include "cli/generate/generate.h"
 #include "cli/input.h"
+#include "rowtide/store.h"
 
 namespace rowtide::cli {
 namespace {
 
-constexpr std::string_view kComesWithCache =
-    "comes with the cache of rows, which this version does not have: the table stays on disk and no row is kept";
-
-void refuse_cache_variables() {
-  for (const char* variable : {"ROWTIDE_MEMORY", "ROWTIDE_MODE"}) {
-    if (std::getenv(variable) != nullptr) throw usage_failure("{} {}; unset it", variable, kComesWithCache);
-  }
-}
-
 bool read_options(const Arguments& arguments, GenerateOptions& options) {
   std::optional<std::string> prompt, file;
+  std::string mode;
   bool no_store = false;
   ArgumentParser parser(
       "rowtide generate",
       "Continues a prompt with the embedded llama.cpp. The model's table is never loaded: its rows are read from the\n"
       "file as they are needed. Afterwards a table on standard error says how fast, and with how many reads.",
       "  rowtide generate -m models/tidepool.gguf -p 'The server process reads' -n 56\n"
-      "  rowtide generate -m models/tidepool.gguf -f prompt.txt --temp 0.7 --seed 7\n"
+      "  rowtide generate -m models/tidepool.gguf -f prompt.txt --temp 0.7 --seed 7 --memory 64MiB\n"
       "  rowtide generate -m models/tidepool.gguf -p 'In those days' --no-store --json\n",
       options.json);
   parser.required("-m,--model", "GGUF", options.model, "the model (required); of a split set the first file");
@@ -42,13 +34,15 @@ bool read_options(const Arguments& arguments, GenerateOptions& options) {
                 "seed of the draws at a temperature above 0");
   parser.number("--threads", options.threads, 1, 512, "threads that compute");
   parser.number("--ubatch", options.ubatch, 1, 65536, "prompt tokens that are computed together");
+  parser.byte_size("--memory", options.memory_bytes, "memory for the table's rows, all buffers included");
+  parser.choice("--mode", {"disk", "cache", "resident", "auto"}, mode,
+                "keep no row in memory, those asked for (default), all, or all if they fit");
   parser.flag("--no-store", no_store, "the same libraries without Rowtide: llama.cpp reads the table itself");
-  for (const char* option : {"--memory", "--mode"}) {
-    parser.refused(option, fmt::format("{}; leave it out", kComesWithCache));
-  }
   if (!parser.parse(arguments)) return false;
 
-  refuse_cache_variables();
+  if (no_store && options.memory_bytes != 0) parser.fail("--memory is the store's, which --no-store leaves out");
+  if (no_store && !mode.empty()) parser.fail("--mode is the store's, which --no-store leaves out");
+  options.mode = mode_named(mode);
   if (prompt.has_value() == file.has_value()) parser.fail("give one of -p and -f");
   options.prompt = prompt ? *prompt : read_text(*file);
   if (options.prompt.empty()) throw usage_failure("the prompt is empty");

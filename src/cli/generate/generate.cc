@@ -7,6 +7,7 @@
 
 #include "cli/generate/generation.h"
 #include "cli/generate/llama_model.h"
+#include "cli/generate/prompt_rows.h"
 #include "cli/generate/report.h"
 #include "cli/generate/table_residency.h"
 #include "ggml/plugin.h"
@@ -23,6 +24,16 @@ std::vector<Table> tables_of(const GenerateOptions& options) {
   ErrorCode code = checkpoint.error().code;
   if (!options.with_store && (code == ErrorCode::kUnsupported || code == ErrorCode::kMismatch)) return {};
   return opened(std::move(checkpoint)).tables();
+}
+
+/// The plug-in's settings: the environment's, unless an option says otherwise.
+std::optional<ggml::Settings> settings_of(const GenerateOptions& options) {
+  if (!options.with_store) return std::nullopt;
+  auto settings = value_of(ggml::read_settings());
+  if (options.memory_bytes != 0) settings.store.memory_bytes = options.memory_bytes;
+  if (options.mode) settings.store.mode = *options.mode;
+  check(ggml::check_store_options(settings.store));
+  return settings;
 }
 
 /// llama.cpp goes on without a plug-in that it does not use, so nothing but the counters tells that it does.
@@ -57,23 +68,29 @@ ExitCode generate(const GenerateOptions& options) {
     log_line(LogLevel::kInfo,
              fmt::format("{}: holds no conditional-memory table, so there is nothing to serve", options.model));
   }
-  start_llama(options.with_store);
+  start_llama(settings_of(options));
   LlamaModel model(options.model);
-  auto after_prompt = [&] {
-    if (options.with_store && !tables.empty()) check_served(options, tables.front());
-  };
   auto sink = [&](std::string_view piece) {
     if (!options.json) print_piece(piece);
   };
   std::vector<llama_token> prompt = prompt_tokens(model, options);
   auto context_tokens = static_cast<std::uint32_t>(prompt.size()) + options.tokens;
   LlamaContext context(model, {context_tokens, options.ubatch, options.threads});
+  PromptRows prompt_rows(tables, prompt, options.ubatch);
+  auto prompt_sink = [&](std::size_t read) {
+    if (!options.with_store) return;
+    prompt_rows.advance(read);
+    if (read == prompt.size() && !tables.empty()) check_served(options, tables.front());
+  };
 
   GenerateReport report;
-  report.generation = generate_text(model, context, prompt, options, after_prompt, sink);
+  report.generation = generate_text(model, context, prompt, options, prompt_sink, sink);
   report.table_resident_bytes = resident_bytes(tables);
   for (const Table& table : tables) report.table_bytes += table.bytes();
-  if (options.with_store) report.store = sum_of_counters(ggml::served_tables());
+  if (options.with_store) {
+    report.store = store_report(ggml::served_tables());
+    report.prompt_ubatches = prompt_rows.ubatches();
+  }
   if (options.json) {
     print_json(to_json(report));
   } else {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "cli/failure.h"
+#include "rowtide/store.h"
 
 namespace rowtide::cli {
 
@@ -16,6 +18,8 @@ struct GenerateOptions {
   std::uint32_t seed = 0;
   std::uint32_t threads = 1;
   std::uint32_t ubatch = 512;
+  std::uint64_t memory_bytes = 0;  // 0: as the environment says
+  std::optional<Mode> mode;        // nothing: as the environment says
   bool with_store = true;
   bool json = false;
 };

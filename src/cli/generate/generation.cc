@@ -38,11 +38,17 @@ class Sampler {
   std::unique_ptr<llama_sampler, Free> chain_;
 };
 
-void read_prompt(LlamaContext& context, std::span<const llama_token> prompt, std::size_t ubatch) {
+void read_prompt(LlamaContext& context, std::span<const llama_token> prompt, std::size_t ubatch,
+                 const PromptSink& sink) {
   Progress progress("prompt");
-  for (std::size_t start = 0; start < prompt.size(); start += ubatch) {
-    context.append(prompt.subspan(start, std::min(ubatch, prompt.size() - start)));
-    progress.update(static_cast<double>(std::min(start + ubatch, prompt.size())) / static_cast<double>(prompt.size()));
+  std::size_t read = 0;
+  sink(read);
+  while (read < prompt.size()) {
+    const std::size_t count = std::min(ubatch, prompt.size() - read);
+    context.append(prompt.subspan(read, count));
+    read += count;
+    sink(read);
+    progress.update(static_cast<double>(read) / static_cast<double>(prompt.size()));
   }
 }
 
@@ -61,14 +67,12 @@ std::vector<llama_token> prompt_tokens(const LlamaModel& model, const GenerateOp
 }
 
 Generation generate_text(const LlamaModel& model, LlamaContext& context, std::span<const llama_token> prompt,
-                         const GenerateOptions& options, const std::function<void()>& after_prompt,
-                         const TextSink& sink) {
+                         const GenerateOptions& options, const PromptSink& prompt_sink, const TextSink& sink) {
   Generation generation;
   generation.prompt_tokens = prompt.size();
   auto start = Clock::now();
-  read_prompt(context, prompt, options.ubatch);
+  read_prompt(context, prompt, options.ubatch, prompt_sink);
   generation.prompt_seconds = seconds_since(start);
-  after_prompt();
 
   Sampler sampler(options);
   Sha256 digest;

@@ -28,9 +28,11 @@ using TextSink = std::function<void(std::string_view piece)>;
 /// the context that the model was trained for.
 std::vector<llama_token> prompt_tokens(const LlamaModel& model, const GenerateOptions& options);
 
-/// Reads `prompt` into a fresh context and generates. `after_prompt` is called between the two. Throws a Failure.
+/// Called with how many of the prompt's tokens have been computed: 0 at first, then after each ubatch.
+using PromptSink = std::function<void(std::size_t read)>;
+
+/// Reads `prompt` into an empty context and generates. Throws a Failure.
 Generation generate_text(const LlamaModel& model, LlamaContext& context, std::span<const llama_token> prompt,
-                         const GenerateOptions& options, const std::function<void()>& after_prompt,
-                         const TextSink& sink);
+                         const GenerateOptions& options, const PromptSink& prompt_sink, const TextSink& sink);
 
 }  // namespace rowtide::cli

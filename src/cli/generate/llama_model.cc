@@ -44,19 +44,13 @@ std::string library_folder() {
   return std::filesystem::path(info.dli_fname).parent_path().string();
 }
 
-void register_plugin() {
-  ggml_backend_reg_t registration = ggml::registration();
-  if (registration == nullptr) throw usage_failure("{}", last_error_line());
-  ggml_backend_register(registration);
-}
-
 }  // namespace
 
-void start_llama(bool with_store) {
+void start_llama(const std::optional<ggml::Settings>& plugin) {
   llama_log_set(log_llama, debug_log_wanted() ? stderr : nullptr);
   // The plug-in is part of this program: one loaded from a file would serve beside it, or in spite of --no-store.
   unsetenv("GGML_BACKEND_PATH");
-  if (with_store) register_plugin();
+  if (plugin) ggml_backend_register(ggml::registration(*plugin));
   std::string folder = library_folder();
   ggml_backend_load_all_from_path(folder.c_str());
   llama_backend_init();
@@ -112,13 +106,18 @@ std::string LlamaModel::piece(llama_token token) const {
   return text;
 }
 
-LlamaContext::LlamaContext(const LlamaModel& model, const Size& size) : vocabulary_(model.vocabulary()) {
+LlamaContext::LlamaContext(const LlamaModel& model, const Size& size)
+    : timer_(size.timer), vocabulary_(model.vocabulary()) {
   llama_context_params params = llama_context_default_params();
   params.n_ctx = size.tokens;
   params.n_batch = size.ubatch;
   params.n_ubatch = size.ubatch;
   params.n_threads = static_cast<std::int32_t>(size.threads);
   params.n_threads_batch = static_cast<std::int32_t>(size.threads);
+  if (timer_ != nullptr) {
+    params.cb_eval = GatherTimer::on_node;
+    params.cb_eval_user_data = timer_;
+  }
   context_.reset(llama_init_from_model(model.get(), params));
   if (!context_) {
     throw llama_failure(kExitFailed, fmt::format("llama.cpp cannot make a context of {} tokens", size.tokens));
@@ -127,6 +126,7 @@ LlamaContext::LlamaContext(const LlamaModel& model, const Size& size) : vocabula
 
 void LlamaContext::append(std::span<const llama_token> tokens) {
   std::vector<llama_token> batch(tokens.begin(), tokens.end());  // the C API takes no const
+  if (timer_ != nullptr) timer_->next_graph();
   int status = llama_decode(context_.get(), llama_batch_get_one(batch.data(), static_cast<std::int32_t>(batch.size())));
   if (status != 0) {
     std::string what = batch.size() == 1 ? fmt::format("token {}", position_)
@@ -137,6 +137,12 @@ void LlamaContext::append(std::span<const llama_token> tokens) {
     throw llama_failure(kExitFailed, fmt::format("{} (llama_decode gives {})", where, status));
   }
   position_ += batch.size();
+}
+
+void LlamaContext::clear() {
+  constexpr bool kDataToo = true;
+  llama_memory_clear(llama_get_memory(context_.get()), kDataToo);
+  position_ = 0;
 }
 
 std::span<const float> LlamaContext::logits() const {

@@ -4,15 +4,19 @@
 #include <llama.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "cli/generate/gather_timer.h"
+#include "ggml/settings.h"
+
 namespace rowtide::cli {
 
-/// Sets llama.cpp up for this process: its log, and the CPU back end that lies beside its libraries. With `with_store`
-/// the plug-in is registered too, before anything of a model is loaded. Throws a Failure. Call it once.
-void start_llama(bool with_store);
+/// Sets llama.cpp up for this process: its log, and the CPU back end that lies beside its libraries. With settings for
+/// it the plug-in is registered too, before anything of a model is loaded. Throws a Failure. Call it once.
+void start_llama(const std::optional<ggml::Settings>& plugin);
 
 class LlamaModel {
  public:
@@ -43,12 +47,15 @@ class LlamaContext {
     std::uint32_t tokens;  // prompt and generated ones
     std::uint32_t ubatch;
     std::uint32_t threads;
+    GatherTimer* timer = nullptr;  // to time the gathers; outlives the context
   };
   LlamaContext(const LlamaModel& model, const Size& size);
 
   /// Appends at most `ubatch` tokens to the sequence. Throws a Failure when the computation failed, with the store's
   /// sentence where it was a read.
   void append(std::span<const llama_token> tokens);
+  /// Forgets the sequence.
+  void clear();
   /// Of the last token appended; valid until the next append. Throws a Failure if one is not a number.
   std::span<const float> logits() const;
   llama_context* get() const { return context_.get(); }
@@ -58,6 +65,7 @@ class LlamaContext {
     void operator()(llama_context* context) const { llama_free(context); }
   };
   std::unique_ptr<llama_context, Free> context_;
+  GatherTimer* timer_;
   std::size_t vocabulary_;
   std::size_t position_ = 0;
 };
