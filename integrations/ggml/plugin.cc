@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <ggml-backend-impl.h>
 
+#include <mutex>
 #include <new>
 #include <optional>
 #include <utility>
@@ -29,6 +30,16 @@ int host_api_version() { return new_with_api_3 != nullptr ? 3 : 2; }
 
 std::optional<Settings>& settings() {
   static std::optional<Settings> instance;
+  return instance;
+}
+
+struct Failure {
+  std::mutex mutex;
+  std::optional<Error> last;
+};
+
+Failure& failure() {
+  static Failure instance;
   return instance;
 }
 
@@ -57,6 +68,8 @@ ggml_status backend_graph_compute(ggml_backend_t backend, ggml_cgraph* graph) tr
                                   : Error{ErrorCode::kUsage, fmt::format("{} was never claimed", ggml_op_desc(node))};
     if (!done) {
       log_line(LogLevel::kError, done.error().message);
+      std::lock_guard lock(failure().mutex);
+      failure().last = done.error();
       return GGML_STATUS_FAILED;
     }
   }
@@ -138,6 +151,11 @@ ggml_backend_dev_t device_at(ggml_backend_reg_t reg, std::size_t) {
 }
 
 }  // namespace
+
+std::optional<Error> last_failure() {
+  std::lock_guard lock(failure().mutex);
+  return failure().last;
+}
 
 ggml_backend_reg_t registration(Settings given) {
   if (!settings()) {

@@ -31,6 +31,9 @@ struct ServedTable {
 /// context that uses it is freed. Any thread.
 std::vector<ServedTable> served_tables();
 
+/// Why the last gather in this process failed, if one did: the host is only told that. Any thread.
+std::optional<Error> last_failure();
+
 /// Store::prefetch() of the tables called `name`, for a program that knows which rows it will ask for: at once where
 /// one is served, and when it is first gathered from for those to come. Any thread.
 void prefetch(const std::string& name, std::span<const RowId> ids);

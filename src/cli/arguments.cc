@@ -101,6 +101,10 @@ void ArgumentParser::flag(std::string_view name, bool& value, std::string_view h
   app_->add_flag(std::string(name), value, std::string(help));
 }
 
+void ArgumentParser::hidden(const std::string& name, std::optional<std::string>& value) {
+  add(*app_, name, " ", "", [&value](const std::string& given) { value = given; })->group("");
+}
+
 void ArgumentParser::refused(const std::string& name, const std::string& reason) {
   add(*app_, name, " ", "", [name, reason](const std::string&) {
     throw usage_failure("{} {}", name, reason);

@@ -46,6 +46,8 @@ class ArgumentParser {
   /// A real number of 0..most.
   void real(std::string_view name, float& value, float most, std::string_view help);
   void flag(std::string_view name, bool& value, std::string_view help);
+  /// An option that is not in the help: for the program's own use.
+  void hidden(const std::string& name, std::optional<std::string>& value);
   /// An option that is not in the help and not taken: giving it is a usage Failure with `reason`.
   void refused(const std::string& name, const std::string& reason);
 

@@ -20,5 +20,6 @@ ExitCode run_rows(const Arguments& arguments);
 ExitCode run_generate(const Arguments& arguments);
 ExitCode run_bench(const Arguments& arguments);
 ExitCode run_calibrate(const Arguments& arguments);
+ExitCode run_try(const Arguments& arguments);
 
 }  // namespace rowtide::cli

@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <string_view>
 
 #include "cli/failure.h"
@@ -20,16 +19,6 @@ LogLevel wanted_level() {
   throw usage_failure("ROWTIDE_LOG is '{}'; set it to error, warn, info or debug, or unset it", value);
 }
 
-struct LastError {
-  std::mutex mutex;
-  std::string line;
-};
-
-LastError& last_error() {
-  static LastError instance;
-  return instance;
-}
-
 }  // namespace
 
 bool debug_log_wanted() { return wanted_level() == LogLevel::kDebug; }
@@ -37,17 +26,8 @@ bool debug_log_wanted() { return wanted_level() == LogLevel::kDebug; }
 void install_log_sink() {
   LogLevel lowest = wanted_level();
   set_log_sink([lowest](LogLevel level, std::string_view line) {
-    if (level == LogLevel::kError) {
-      std::lock_guard lock(last_error().mutex);
-      last_error().line = line;
-    }
     if (level <= lowest) std::fputs(fmt::format("rowtide: {}\n", line).c_str(), stderr);  // never throws
   });
-}
-
-std::string last_error_line() {
-  std::lock_guard lock(last_error().mutex);
-  return last_error().line;
 }
 
 }  // namespace rowtide::cli

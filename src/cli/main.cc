@@ -18,11 +18,12 @@
 namespace rowtide::cli {
 namespace {
 
-constexpr std::array<Command, 6> kCommands = {{
+constexpr std::array<Command, 7> kCommands = {{
     {"inspect", "what is in a checkpoint", run_inspect},
     {"address", "token ids to row ids", run_address},
     {"rows", "rows of a table, by id", run_rows},
     {"generate", "text from a model whose table stays on disk", run_generate},
+    {"try", "llama.cpp by itself against Rowtide, on this machine and model", run_try},
     {"bench", "measures rows and caches on this machine", run_bench},
     {"calibrate", "what a drive can do, and the depth to read it at", run_calibrate},
 }};

@@ -63,24 +63,36 @@ Result<std::uint64_t> resident_bytes(const std::string& path, std::uint64_t begi
   return resident;
 }
 
-Result<double> make_cold(const std::string& path, std::uint64_t begin, std::uint64_t end) {
+namespace {
+
+/// The share of [begin, end) that is resident after evicting `bytes` from `offset` on (0: all that follows).
+Result<double> share_after_evicting(const std::string& path, std::uint64_t begin, std::uint64_t end,
+                                    std::uint64_t offset, std::uint64_t bytes) {
   const Descriptor file(path);
   if (file.get() < 0) return make_error(ErrorCode::kIo, "{}: {}", path, errno_text(errno));
-  end = std::min(end, file.bytes());
-  if (begin >= end) return 0.0;
-  ::fdatasync(file.get());  // what is not written yet cannot be evicted; if this fails, the check below tells
-  // All of it: the cache keeps larger pieces than pages, and one that lies partly outside of what is named would stay.
-  if (const int error = ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED)) {
-    return make_error(ErrorCode::kIo, "{}: evicting: {}", path, errno_text(error));
-  }
+  ::fdatasync(file.get());  // what is not written yet cannot be evicted; if this fails, the share tells
+  const int error =
+      ::posix_fadvise(file.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED);
+  if (error != 0) return make_error(ErrorCode::kIo, "{}: evicting: {}", path, errno_text(error));
   const auto resident = resident_bytes(path, begin, end);
   if (!resident) return resident.error();
-  const double share = static_cast<double>(*resident) / static_cast<double>(end - begin);
-  if (share < 0.01) return share;
+  end = std::min(end, file.bytes());
+  return begin < end ? static_cast<double>(*resident) / static_cast<double>(end - begin) : 0.0;
+}
+
+}  // namespace
+
+Result<double> make_cold(const std::string& path, std::uint64_t begin, std::uint64_t end) {
+  constexpr double kColdShare = 0.01;
+  const std::uint64_t bytes = end <= INT64_MAX ? end - begin : 0;
+  auto share = share_after_evicting(path, begin, end, begin, bytes);
+  // The cache keeps larger pieces than pages, and one that lies partly outside of what is named has stayed.
+  if (share && *share >= kColdShare) share = share_after_evicting(path, begin, end, 0, 0);
+  if (!share || *share < kColdShare) return share;
   return make_error(ErrorCode::kResource,
                     "{}: {:.1f} % of it stays in memory after eviction, so it is not cold: another process maps or "
                     "locks it, or its file system keeps files in memory",
-                    path, 100 * share);
+                    path, 100 * *share);
 }
 
 }  // namespace rowtide::io

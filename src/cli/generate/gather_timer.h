@@ -23,9 +23,11 @@ class GatherTimer {
   void next_graph() { gathers_left_ = tables_.size(); }
 
   /// Forgets what was timed so far.
-  void reset() { seconds_ = 0, rows_ = 0; }
+  void reset() { seconds_ = 0, rows_ = 0, faults_ = 0; }
   double seconds() const { return seconds_; }
   std::uint64_t rows() const { return rows_; }
+  /// Pages that the process had to wait for the disk for, meanwhile.
+  std::uint64_t faults() const { return faults_; }
   /// When the first gather of all was done.
   Clock::time_point first_end() const { return first_end_; }
 
@@ -38,7 +40,7 @@ class GatherTimer {
   const std::vector<std::string> tables_;
   std::size_t gathers_left_ = 0;
   double seconds_ = 0;
-  std::uint64_t rows_ = 0;
+  std::uint64_t rows_ = 0, faults_ = 0, faults_before_ = 0;
   Clock::time_point begin_, first_end_{};
 };
 

@@ -26,16 +26,6 @@ std::vector<Table> tables_of(const GenerateOptions& options) {
   return opened(std::move(checkpoint)).tables();
 }
 
-/// The plug-in's settings: the environment's, unless an option says otherwise.
-std::optional<ggml::Settings> settings_of(const GenerateOptions& options) {
-  if (!options.with_store) return std::nullopt;
-  auto settings = value_of(ggml::read_settings());
-  if (options.memory_bytes != 0) settings.store.memory_bytes = options.memory_bytes;
-  if (options.mode) settings.store.mode = *options.mode;
-  check(ggml::check_store_options(settings.store));
-  return settings;
-}
-
 /// llama.cpp goes on without a plug-in that it does not use, so nothing but the counters tells that it does.
 void check_served(const GenerateOptions& options, const Table& table) {
   for (const auto& served : ggml::served_tables()) {
@@ -68,7 +58,7 @@ ExitCode generate(const GenerateOptions& options) {
     log_line(LogLevel::kInfo,
              fmt::format("{}: holds no conditional-memory table, so there is nothing to serve", options.model));
   }
-  start_llama(settings_of(options));
+  start_llama(plugin_settings(options));
   LlamaModel model(options.model);
   auto sink = [&](std::string_view piece) {
     if (!options.json) print_piece(piece);

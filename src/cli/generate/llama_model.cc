@@ -46,6 +46,15 @@ std::string library_folder() {
 
 }  // namespace
 
+std::optional<ggml::Settings> plugin_settings(const GenerateOptions& options) {
+  if (!options.with_store) return std::nullopt;
+  auto settings = value_of(ggml::read_settings());
+  if (options.memory_bytes != 0) settings.store.memory_bytes = options.memory_bytes;
+  if (options.mode) settings.store.mode = *options.mode;
+  check(ggml::check_store_options(settings.store));
+  return settings;
+}
+
 void start_llama(const std::optional<ggml::Settings>& plugin) {
   llama_log_set(log_llama, debug_log_wanted() ? stderr : nullptr);
   // The plug-in is part of this program: one loaded from a file would serve beside it, or in spite of --no-store.
@@ -132,8 +141,7 @@ void LlamaContext::append(std::span<const llama_token> tokens) {
     std::string what = batch.size() == 1 ? fmt::format("token {}", position_)
                                          : fmt::format("tokens {} to {}", position_, position_ + batch.size() - 1);
     std::string where = fmt::format("computing {} failed", what);
-    std::string read_error = last_error_line();
-    if (!read_error.empty()) throw Failure(kExitFailed, "io", fmt::format("{}: {}", where, read_error));
+    if (auto failure = ggml::last_failure()) throw Failure({failure->code, where + ": " + failure->message});
     throw llama_failure(kExitFailed, fmt::format("{} (llama_decode gives {})", where, status));
   }
   position_ += batch.size();

@@ -10,9 +10,14 @@
 #include <vector>
 
 #include "cli/generate/gather_timer.h"
+#include "cli/generate/generate.h"
 #include "ggml/settings.h"
 
 namespace rowtide::cli {
+
+/// The plug-in's settings: the environment's, unless an option says otherwise. Nothing where it is not to serve. Throws
+/// a usage Failure.
+std::optional<ggml::Settings> plugin_settings(const GenerateOptions& options);
 
 /// Sets llama.cpp up for this process: its log, and the CPU back end that lies beside its libraries. With settings for
 /// it the plug-in is registered too, before anything of a model is loaded. Throws a Failure. Call it once.
