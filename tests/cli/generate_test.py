@@ -12,7 +12,12 @@ from program import (DONE, FAILED, MODEL, PROGRAM, ProgramTest, REFUSED, ROWS, R
 PROMPT = "The server process reads the configuration file and"
 GREEDY = " then modify the configuration file for the configuration file.\n\nThe configuration file is a PostgreSQL"
 SAME = ["text", "tokens", "ended", "logits_sha256", "prompt_tokens", "generated_tokens"]
-KEYS = {*SAME, "prompt_seconds", "generate_seconds", "table_bytes", "table_resident_bytes", "store"}
+KEYS = {*SAME, "prompt_seconds", "prompt_ubatches", "generate_seconds", "private_bytes", "table_bytes",
+        "table_resident_bytes", "store"}
+STORE_KEYS = {"rows", "bundles", "unique_rows", "hits", "reads", "bytes_read", "wait_seconds", "prefetched_rows",
+              "prefetched_rows_used", "prefetch_reads", "prefetch_bytes_read", "memory_bytes", "cache_bytes",
+              "index_bytes", "resident_bytes", "buffer_bytes", "budget_bytes", "mode"}
+MIB = 1 << 20
 
 
 class Generate(ProgramTest):
@@ -31,15 +36,80 @@ class Generate(ProgramTest):
         document = self.generate("-n", 20)
         self.assertEqual(set(document), KEYS)
         store = document["store"]
-        self.assertEqual(set(store), {"rows", "bundles", "unique_rows", "hits", "reads", "bytes_read", "wait_seconds",
-                                      "memory_bytes", "budget_bytes", "mode"})
-        self.assertEqual((store["hits"], store["budget_bytes"], store["mode"]), (0, 0, "disk"))
+        self.assertEqual(set(store), STORE_KEYS)
+        self.assertEqual(store["mode"], "cache")
+        self.assertTrue(0 < store["memory_bytes"] <= store["budget_bytes"], store)
+        self.assertEqual(store["memory_bytes"], sum(store[f"{part}_bytes"] for part in
+                                                    ["cache", "index", "resident", "buffer"]))
         self.assertEqual(store["rows"], 16 * (document["prompt_tokens"] + 19))
         self.assertEqual(store["bundles"], store["rows"] // 8)
         self.assertTrue(0 < store["reads"] <= store["unique_rows"] <= store["rows"], store)
         self.assertGreaterEqual(store["bytes_read"], 512 * store["reads"])
-        self.assertGreater(store["memory_bytes"], 0)
         self.assertGreater(store["wait_seconds"], 0)
+        self.assertLess(store["hits"] + store["unique_rows"], store["rows"] + 1)
+
+    def test_rows_are_kept_for_when_they_are_asked_for_again(self):
+        text = (SOURCE / "models" / "heldout.txt").read_text()[:700]
+        kept, read_again = (self.generate("-n", 2, "--ubatch", "16", "--mode", mode, prompt=text + text)["store"]
+                            for mode in ["cache", "disk"])
+        self.assertEqual(kept["rows"], read_again["rows"])
+        self.assertGreater(kept["hits"], 0.45 * kept["rows"])
+        self.assertEqual((read_again["hits"], read_again["cache_bytes"]), (0, 0))
+        self.assertLess(kept["reads"] + kept["prefetch_reads"], 0.7 * read_again["reads"])
+
+    def test_the_next_rows_of_a_prompt_are_fetched_ahead(self):
+        text = (SOURCE / "models" / "heldout.txt").read_text()[:3000]
+        document = self.generate("-n", 2, "--ubatch", "64", prompt=text)
+        ubatches, store = document["prompt_ubatches"], document["store"]
+        self.assertEqual(sum(ubatch["tokens"] for ubatch in ubatches), document["prompt_tokens"])
+        self.assertEqual({ubatch["tokens"] for ubatch in ubatches[:-1]}, {64})
+        self.assertEqual(sum(ubatch["rows"] for ubatch in ubatches), 16 * document["prompt_tokens"])
+        self.assertGreater(store["prefetched_rows"], 0)
+        self.assertLessEqual(store["prefetched_rows_used"], store["prefetched_rows"])
+        self.assertGreater(store["prefetched_rows_used"], 0)
+        self.assertEqual(self.generate("-n", 2, "--ubatch", "64", "--no-store", prompt=text)["prompt_ubatches"], [])
+        stock = self.generate("-n", 2, "--ubatch", "64", "--no-store", prompt=text)
+        self.assertEqual(self.same_part(document), self.same_part(stock))
+
+    def test_modes_and_budgets(self):
+        stock = self.same_part(self.generate("-n", 8, "--no-store"))
+        for arguments, environment, mode, budget in [
+                (["--memory", "64MiB"], {}, "cache", 64 * MIB), (["--mode", "disk"], {}, "disk", None),
+                (["--mode", "resident", "--memory", "100MiB"], {}, "resident", 100 * MIB),
+                (["--mode", "auto"], {}, "resident", None), (["--memory", "40MiB", "--mode", "auto"], {}, "cache", 40 * MIB),
+                ([], {"ROWTIDE_MEMORY": "48MiB"}, "cache", 48 * MIB), ([], {"ROWTIDE_MODE": "disk"}, "disk", None),
+                (["--memory", "64MiB"], {"ROWTIDE_MEMORY": "48MiB"}, "cache", 64 * MIB),
+                (["--mode", "cache"], {"ROWTIDE_MODE": "disk"}, "cache", None)]:
+            with self.subTest(arguments=arguments, environment=environment):
+                document = self.generate("-n", 8, *arguments, environment=environment)
+                self.assertEqual(self.same_part(document), stock)
+                self.assertEqual(document["store"]["mode"], mode)
+                self.assertLessEqual(document["store"]["memory_bytes"], document["store"]["budget_bytes"])
+                if budget:
+                    self.assertEqual(document["store"]["budget_bytes"], budget)
+
+    def test_modes_and_budgets_that_are_refused(self):
+        start = ["generate", "-m", MODEL, "-p", "a"]
+        for option, words in [
+                (["--memory", "1G", "--mode", "disk"], ["disk", "1.000 GiB"]),
+                (["--mode", "disk", "--memory", "1G"], ["disk", "1.000 GiB"]),
+                (["--no-store", "--memory", "1G"], ["--memory", "--no-store"]),
+                (["--memory", "1G", "--no-store"], ["--memory", "--no-store"]),
+                (["--mode", "auto", "--no-store"], ["--mode", "--no-store"]),
+                (["--memory", "1M"], ["1.0 MiB", "32.0 MiB or more"]), (["--memory", "much"], ["--memory", "much"]),
+                (["--mode", "fast"], ["--mode", "fast"])]:
+            with self.subTest(option):
+                self.fail_with(USAGE, "usage", *start, *option, words=words)
+        for variable, value in [("ROWTIDE_MEMORY", "much"), ("ROWTIDE_MEMORY", "0"), ("ROWTIDE_MODE", "fast"),
+                                ("ROWTIDE_METRICS", "1"), ("ROWTIDE_TRACE", "1")]:
+            with self.subTest(variable):
+                self.fail_with(USAGE, "usage", *start, environment={variable: value}, words=[variable, value])
+                self.succeed("inspect", MODEL, environment={variable: value})
+                self.succeed(*start, "-n", 1, "--no-store", environment={variable: value})
+        self.fail_with(USAGE, "usage", *start, "--memory", "64M", environment={"ROWTIDE_MODE": "disk"}, words=["disk"])
+        self.fail_with(FAILED, "resource", *start, "--mode", "resident", "--memory", "40MiB",
+                       words=[TABLE, "resident", "40.0 MiB"])
+        self.fail_with(FAILED, "resource", *start, "--memory", "100TiB", words=["102400.000 GiB", "available"])
 
     def test_the_table_stays_on_disk(self):
         served, stock = self.generate("-n", 60), self.generate("-n", 60, "--no-store")
@@ -63,7 +133,7 @@ class Generate(ProgramTest):
         ended = self.succeed("generate", "-m", MODEL, "-p", PROMPT, "-n", "12")
         document = self.generate("-n", 12)
         self.assertEqual(ended.output, document["text"] + "\n")
-        for words in ["9 tokens", "12 tokens", "tokens/s", "rows asked", "unique", "reads", "waiting for rows",
+        for words in ["9 tokens", "12 tokens", "tokens/s", "rows asked", "from memory", "reads", "mode cache", "waiting for rows",
                       "22.4 MiB (23,444,224 bytes)", "of it in memory", f"serving {TABLE}"]:
             self.assertIn(words, ended.messages)
         without = self.succeed("generate", "-m", MODEL, "-p", PROMPT, "-n", "12", "--no-store")
@@ -127,14 +197,6 @@ class Generate(ProgramTest):
         stock = self.run_program("generate", "-m", MODEL, "-p", "a", "-n", "1", "--no-store",
                                  environment={"GGML_BACKEND_PATH": str(plugin)})
         self.assertNotIn("serving", stock.messages)
-
-    def test_settings_that_come_with_the_cache(self):
-        start = ["generate", "-m", MODEL, "-p", "a"]
-        for option in [["--memory", "1G"], ["--mode", "disk"]]:
-            self.fail_with(USAGE, "usage", *start, *option, words=[option[0], "comes with the cache"])
-        for variable in ["ROWTIDE_MEMORY", "ROWTIDE_MODE"]:
-            self.fail_with(USAGE, "usage", *start, environment={variable: "1"}, words=[variable, "comes with the cache"])
-            self.succeed("inspect", MODEL, environment={variable: "1"})
 
     def test_usage(self):
         for arguments, words in [

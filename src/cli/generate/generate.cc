@@ -7,6 +7,7 @@
 
 #include "cli/generate/generation.h"
 #include "cli/generate/llama_model.h"
+#include "cli/generate/process_memory.h"
 #include "cli/generate/prompt_rows.h"
 #include "cli/generate/report.h"
 #include "cli/generate/table_residency.h"
@@ -75,6 +76,7 @@ ExitCode generate(const GenerateOptions& options) {
 
   GenerateReport report;
   report.generation = generate_text(model, context, prompt, options, prompt_sink, sink);
+  report.private_bytes = private_bytes();
   report.table_resident_bytes = resident_bytes(tables);
   for (const Table& table : tables) report.table_bytes += table.bytes();
   if (options.with_store) {

@@ -5,22 +5,14 @@
 #include "cli/generate/gather_timer.h"
 #include "cli/generate/generation.h"
 #include "cli/generate/llama_model.h"
+#include "cli/generate/process_memory.h"
 #include "cli/generate/report.h"
 #include "ggml/plugin.h"
-#include "io/kernel_text.h"
 #include "io/page_cache.h"
 #include "rowtide/checkpoint.h"
 
 namespace rowtide::cli {
 namespace {
-
-/// Anonymous and shared memory of this process: what it has beside the pages of files.
-std::uint64_t private_bytes() {
-  constexpr std::uint64_t kUnit = 1024;
-  const std::string status = io::kernel_text("/proc/self/status").value_or("");
-  return kUnit *
-         (io::named_number(status, "RssAnon:").value_or(0) + io::named_number(status, "RssShmem:").value_or(0));
-}
 
 std::uint64_t page_cache_bytes(const std::vector<Table>& tables) {
   std::uint64_t bytes = 0;

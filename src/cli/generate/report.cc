@@ -92,6 +92,7 @@ Json to_json(const GenerateReport& report) {
           {"prompt_ubatches", ubatches_json(report.prompt_ubatches)},
           {"generated_tokens", generation.tokens.size()},
           {"generate_seconds", generation.generate_seconds},
+          {"private_bytes", report.private_bytes},
           {"table_bytes", report.table_bytes},
           {"table_resident_bytes", report.table_resident_bytes ? Json(*report.table_resident_bytes) : Json(nullptr)},
           {"store", report.store ? store_json(*report.store) : Json(nullptr)}};

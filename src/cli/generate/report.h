@@ -22,6 +22,7 @@ struct GenerateReport {
   Generation generation;
   std::optional<StoreReport> store;                   // without it: nothing
   std::vector<UbatchRows> prompt_ubatches;            // empty without the store
+  std::uint64_t private_bytes = 0;                    // of the process, in the end
   std::uint64_t table_bytes = 0;                      // of the model's tables, on disk
   std::optional<std::uint64_t> table_resident_bytes;  // of those, in this process; nothing where it cannot be told
 };
