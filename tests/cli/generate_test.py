@@ -133,8 +133,8 @@ class Generate(ProgramTest):
         ended = self.succeed("generate", "-m", MODEL, "-p", PROMPT, "-n", "12")
         document = self.generate("-n", 12)
         self.assertEqual(ended.output, document["text"] + "\n")
-        for words in ["9 tokens", "12 tokens", "tokens/s", "rows asked", "from memory", "reads", "mode cache", "waiting for rows",
-                      "22.4 MiB (23,444,224 bytes)", "of it in memory", f"serving {TABLE}"]:
+        for words in ["9 tokens", "12 tokens", "tokens/s", "rows asked", "from memory", "reads", "mode cache",
+                      "waiting for rows", "22.4 MiB (23,444,224 bytes)", "of it in memory", f"serving {TABLE}"]:
             self.assertIn(words, ended.messages)
         without = self.succeed("generate", "-m", MODEL, "-p", PROMPT, "-n", "12", "--no-store")
         self.assertEqual(without.output, ended.output)

@@ -4,7 +4,7 @@ import unittest
 
 from program import DONE, FAILED, MODEL, PROGRAM, ProgramTest, USAGE
 
-COMMANDS = ["inspect", "address", "rows", "generate", "bench", "calibrate"]
+COMMANDS = ["inspect", "address", "rows", "generate", "try", "bench", "calibrate"]
 
 
 class Usage(ProgramTest):
@@ -35,7 +35,7 @@ class Usage(ProgramTest):
 
     def test_an_unknown_option_names_the_nearest(self):
         for command, given, nearest in [("inspect", "--jsn", "--json"), ("rows", "--id=4", "--ids"),
-                                        ("generate", "--modle", "--model"), ("address", "--tokns", "--tokens")]:
+                                        ("generate", "--thraeds", "--threads"), ("address", "--tokns", "--tokens")]:
             with self.subTest(command):
                 ended = self.run_program(command, given, "x")
                 self.assertEqual(ended.code, USAGE)
