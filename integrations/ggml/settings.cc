@@ -25,7 +25,8 @@ Error refuse(const char* variable, const std::string& value, const char* what) {
 Result<void> read_store_options(StoreOptions& options) {
   if (const char* value = std::getenv("ROWTIDE_MEMORY")) {
     const auto bytes = parse_byte_size(value);
-    if (!bytes || *bytes == 0) return refuse("ROWTIDE_MEMORY", value, "give a size such as 4GiB or 512MiB, or unset it");
+    if (!bytes || *bytes == 0)
+      return refuse("ROWTIDE_MEMORY", value, "give a size such as 4GiB or 512MiB, or unset it");
     options.memory_bytes = *bytes;
   }
   if (const char* value = std::getenv("ROWTIDE_MODE")) {
@@ -68,9 +69,8 @@ Result<void> check_store_options(const StoreOptions& options) {
                              byte_size_text(options.memory_bytes))};
   }
   if (options.memory_bytes >= kMemoryBytesMin) return {};
-  return Error{ErrorCode::kUsage,
-               fmt::format("a memory budget of {} is too small; give {} or more", byte_size_text(options.memory_bytes),
-                           byte_size_text(kMemoryBytesMin))};
+  return Error{ErrorCode::kUsage, fmt::format("a memory budget of {} is too small; give {} or more",
+                                              byte_size_text(options.memory_bytes), byte_size_text(kMemoryBytesMin))};
 }
 
 bool is_table(const Settings& settings, const char* name, long row_values) {

@@ -21,7 +21,8 @@ namespace rowtide::cli {
 namespace {
 
 constexpr const char* kTryDescription =
-    "Reads a prompt with the embedded llama.cpp, by itself (stock) and with Rowtide, and compares, in about a minute.\n\n"
+    "Reads a prompt with the embedded llama.cpp, by itself (stock) and with Rowtide, and compares, in about a "
+    "minute.\n\n"
     "Each measurement is a process of its own. Before it the table is evicted from the page cache and found evicted\n"
     "(cold); then the same prompt is read once more (warm). Gather is the time that the rows of the prompt take, by\n"
     "the same callback of llama.cpp for both. Stock and Rowtide take turns; a first run of each is not counted. Of\n"
@@ -44,7 +45,8 @@ bool read_arguments(const Arguments& arguments, TryArguments& given) {
   std::optional<std::string> generate;
   ArgumentParser parser("rowtide try", kTryDescription, kTryExamples, given.json);
   parser.required("MODEL", " ", given.options.model, "a GGUF model with a table; of a split set the first file");
-  parser.optional("--prompt-file", "FILE", given.prompt_file, "the text to read, - is standard input; else one of ours");
+  parser.optional("--prompt-file", "FILE", given.prompt_file,
+                  "the text to read, - is standard input; else one of ours");
   parser.byte_size("--memory", given.options.memory_bytes, "memory for Rowtide");
   parser.number("--tokens", given.options.prompt_tokens, 0, kMost, "tokens of it to read; 0: what a minute allows");
   parser.number("--repeat", given.options.repeat, 2, 100, "measurements of each kind");
@@ -54,9 +56,7 @@ bool read_arguments(const Arguments& arguments, TryArguments& given) {
   parser.hidden("--generate", generate);
   if (!parser.parse(arguments)) return false;
   if (generate) given.generate = static_cast<std::uint32_t>(parse_ids("--generate", *generate).at(0));
-  given.options.prompt = given.child        ? read_text("-")
-                         : given.prompt_file ? read_text(*given.prompt_file)
-                                             : kTryPrompt;
+  given.options.prompt = given.child ? read_text("-") : given.prompt_file ? read_text(*given.prompt_file) : kTryPrompt;
   if (given.options.prompt.empty()) throw usage_failure("the prompt is empty");
   return true;
 }
@@ -84,8 +84,9 @@ double load_average() {
 ExitCode try_model(const TryArguments& given) {
   const Checkpoint checkpoint = opened(Checkpoint::open(given.options.model));
   if (checkpoint.tables().empty()) {
-    throw Failure(kExitRefused, "unsupported",
-                  fmt::format("{}: holds no conditional-memory table, so there is nothing to compare", checkpoint.path()));
+    throw Failure(
+        kExitRefused, "unsupported",
+        fmt::format("{}: holds no conditional-memory table, so there is nothing to compare", checkpoint.path()));
   }
   const double load = load_average();
   const TryPlan plan = plan_try(given.options);
@@ -105,9 +106,10 @@ ExitCode try_model(const TryArguments& given) {
                 {"repeat", given.options.repeat},
                 {"load_average_before", load}});
   } else {
-    fmt::print("{}: a table of {}; {} tokens of prompt, {} generated; {} times each; load average before: {:.1f}\n\n{}\n{}\n",
-               checkpoint.path(), byte_size_text(checkpoint.bytes_table()), grouped(runs.front().prompt_tokens),
-               runs.front().generated_tokens, given.options.repeat, load, table_text(runs), verdict(runs));
+    fmt::print(
+        "{}: a table of {}; {} tokens of prompt, {} generated; {} times each; load average before: {:.1f}\n\n{}\n{}\n",
+        checkpoint.path(), byte_size_text(checkpoint.bytes_table()), grouped(runs.front().prompt_tokens),
+        runs.front().generated_tokens, given.options.repeat, load, table_text(runs), verdict(runs));
   }
   return same ? kExitDone : kExitNotSo;
 }

@@ -79,7 +79,8 @@ TryPlan plan_try(const TryOptions& options) {
   const double prompt_rate = rate(pilot["prompt_tokens"], warm["prompt_seconds"]);
   const double decode_rate = rate(warm["generated_tokens"], warm["generate_seconds"]);
   TryPlan plan;
-  plan.generated_tokens = fitting((1 - kPromptShare) * seconds, decode_rate, kLeast.generated_tokens, kMost.generated_tokens);
+  plan.generated_tokens =
+      fitting((1 - kPromptShare) * seconds, decode_rate, kLeast.generated_tokens, kMost.generated_tokens);
   plan.prompt_tokens = fitting(kPromptShare * seconds, prompt_rate, kLeast.prompt_tokens, kMost.prompt_tokens);
   if (options.prompt_tokens != 0) plan.prompt_tokens = options.prompt_tokens;
   return plan;

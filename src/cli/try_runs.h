@@ -36,9 +36,9 @@ struct TryRun {
   std::uint64_t missed_rows = 0;  // of these, not in the store's memory; stock: page faults that went to the disk
   std::uint64_t reads = 0;        // of the table, by the store; stock: such page faults
   std::uint64_t store_bytes = 0;
-  std::uint64_t page_cache_bytes = 0;   // of the table, afterwards
-  std::uint64_t private_bytes = 0;      // of the process, beside pages of files
-  double resident_share_before = 0;     // of the table, in the page cache, before a cold run
+  std::uint64_t page_cache_bytes = 0;  // of the table, afterwards
+  std::uint64_t private_bytes = 0;     // of the process, beside pages of files
+  double resident_share_before = 0;    // of the table, in the page cache, before a cold run
   std::string logits_sha256;
 
   std::uint64_t memory_bytes() const { return store_bytes + page_cache_bytes; }
@@ -53,8 +53,8 @@ struct TryPlan {
 TryPlan plan_try(const TryOptions& options);
 
 /// The measurements; repeats are interleaved and take turns in who goes first. One run of each
-/// comes first and is not counted, because drives remember what they have read. Throws a Failure, also where the table cannot be
-/// made cold.
+/// comes first and is not counted, because drives remember what they have read. Throws a Failure, also where the table
+/// cannot be made cold.
 std::vector<TryRun> run_try_plan(const TryOptions& options, const TryPlan& plan, const std::vector<Table>& tables);
 
 }  // namespace rowtide::cli

@@ -41,7 +41,8 @@ std::string gather_words(const std::vector<TryRun>& runs, std::string_view state
 std::string speed_words(const std::vector<TryRun>& runs, Figure figure, std::string_view what) {
   const Comparison cold = compare(runs, "cold", figure), warm = compare(runs, "warm", figure);
   auto words = [](const Comparison& speed) {
-    return speed.overlap() ? std::string("the same within the spread") : fmt::format("{:.2f} of stock's", speed.ratio());
+    return speed.overlap() ? std::string("the same within the spread")
+                           : fmt::format("{:.2f} of stock's", speed.ratio());
   };
   return fmt::format("{} tokens/s cold {}, warm {}", what, words(cold), words(warm));
 }
@@ -78,10 +79,10 @@ bool same_output(const std::vector<TryRun>& runs) {
 
 std::string verdict(const std::vector<TryRun>& runs) {
   if (!same_output(runs)) return "The output differs, so no other figure counts: this is a fault, please report it.";
-  std::string text = fmt::format("Same output; Rowtide gathers the prompt's rows {}, {}; {}; {}",
-                                 gather_words(runs, "cold"), gather_words(runs, "warm"),
-                                 speed_words(runs, Figure::kPromptTokS, "prompt"),
-                                 speed_words(runs, Figure::kDecodeTokS, "decode"));
+  std::string text =
+      fmt::format("Same output; Rowtide gathers the prompt's rows {}, {}; {}; {}", gather_words(runs, "cold"),
+                  gather_words(runs, "warm"), speed_words(runs, Figure::kPromptTokS, "prompt"),
+                  speed_words(runs, Figure::kDecodeTokS, "decode"));
   constexpr double kWorthSaying = 0.01;
   if (const double share = warm_miss_share(runs); share > kWorthSaying) {
     text += fmt::format("; {:.0f} % of the warm rows did not fit its memory and were read again", 100 * share);
@@ -95,12 +96,13 @@ std::string table_text(const std::vector<TryRun>& runs) {
   for (const char* state : kStates) {
     for (const char* method : kMethods) {
       auto spread = [&](auto of) { return spread_over(runs, method, state, of); };
-      lines.push_back({method, state, spread_text(spread([](const TryRun& run) { return run.gather_seconds; }), 3),
-                       spread_text(spread([](const TryRun& run) { return run.prompt_tok_s; }), 1),
-                       spread_text(spread([](const TryRun& run) { return run.decode_tok_s; }), 1),
-                       byte_size_text(static_cast<std::uint64_t>(
-                           spread([](const TryRun& run) { return run.memory_bytes(); }).median)),
-                       grouped(static_cast<std::uint64_t>(spread([](const TryRun& run) { return run.reads; }).median))});
+      lines.push_back(
+          {method, state, spread_text(spread([](const TryRun& run) { return run.gather_seconds; }), 3),
+           spread_text(spread([](const TryRun& run) { return run.prompt_tok_s; }), 1),
+           spread_text(spread([](const TryRun& run) { return run.decode_tok_s; }), 1),
+           byte_size_text(
+               static_cast<std::uint64_t>(spread([](const TryRun& run) { return run.memory_bytes(); }).median)),
+           grouped(static_cast<std::uint64_t>(spread([](const TryRun& run) { return run.reads; }).median))});
     }
   }
   return columns(lines, 2);

@@ -12,8 +12,9 @@ namespace rowtide::io {
 /// length. The file must be the caller's own or writable: of others' files the kernel tells nothing. Errors: kIo.
 Result<std::uint64_t> resident_bytes(const std::string& path, std::uint64_t begin = 0, std::uint64_t end = UINT64_MAX);
 
-/// Evicts [begin, end) from the page cache, and the whole file where that is not enough; then under 1 % of [begin, end) may be resident, else kResource (somebody maps
-/// or locks it, or its file system keeps files in memory). Gives back the resident share. Errors: also kIo.
+/// Evicts [begin, end) from the page cache, and the whole file where that is not enough; then under 1 % of [begin, end)
+/// may be resident, else kResource (somebody maps or locks it, or its file system keeps files in memory). Gives back
+/// the resident share. Errors: also kIo.
 Result<double> make_cold(const std::string& path, std::uint64_t begin = 0, std::uint64_t end = UINT64_MAX);
 
 }  // namespace rowtide::io

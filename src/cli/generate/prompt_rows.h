@@ -25,8 +25,8 @@ class PromptRows {
   /// Tables and prompt outlive it.
   PromptRows(const std::vector<Table>& tables, std::span<const llama_token> prompt, std::size_t ubatch);
 
-  /// The first `read` tokens have been computed: hands the rows behind the next ubatch to the plug-in. To be called with
-  /// 0 first and then after each ubatch.
+  /// The first `read` tokens have been computed: hands the rows behind the next ubatch to the plug-in. To be called
+  /// with 0 first and then after each ubatch.
   void advance(std::size_t read);
 
   const std::vector<UbatchRows>& ubatches() const { return ubatches_; }

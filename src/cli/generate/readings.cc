@@ -96,8 +96,9 @@ Json measure_readings(const GenerateOptions& options, std::uint32_t prompt_token
   Readings readings(options, model, context, timer, prompt, checkpoint.tables());
   Json cold = readings.read("cold"), warm = readings.read("warm");
   if (timer.rows() == 0) {
-    throw Failure(kExitFailed, "not_served",
-                  fmt::format("{}: llama.cpp computed the prompt without a gather from table {}", options.model, names[0]));
+    throw Failure(
+        kExitFailed, "not_served",
+        fmt::format("{}: llama.cpp computed the prompt without a gather from table {}", options.model, names[0]));
   }
   return {{"prompt_tokens", prompt.size()},
           {"load_seconds", load_seconds},
