@@ -17,13 +17,13 @@ class IoError(EndToEndTest):
         bad_disk = {"LD_PRELOAD": conditions.BAD_DISK, "BAD_DISK": "once", "BAD_DISK_TRIGGER": str(trigger),
                     "BAD_DISK_FROM": str(harness.TABLE_OFFSET)}
         with Server(plugin=True, environment=bad_disk) as server:
-            self.assertEqual(server.one_by_one(), expected)
-            for prompt in PROMPTS[:2]:
+            for slot, prompt in enumerate(PROMPTS[:2]):  # each asks for rows that no request has brought yet
                 trigger.touch()
-                status, answer = server.request(prompt)
+                status, answer = server.request(prompt, slot)
                 self.assertFalse(trigger.exists(), "no read of the table came by")
                 self.assertEqual(status, 500, answer)
-                self.assertEqual(server.one_by_one(), expected)
+                self.assertEqual(server.tokens_and_log_probabilities(prompt, slot), expected[slot])
+            self.assertEqual(server.one_by_one(), expected)
             self.assertIsNone(server.process.poll())
             server.check_sign()
             self.assertIn(harness.MODEL.name, self.line_of_the_error(server.log()))
