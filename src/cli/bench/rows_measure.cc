@@ -129,7 +129,7 @@ Measurement RowsBench::measure(const std::string& name, std::size_t batch) {
     use.way = method.way();
     use.budget_bytes = after.budget_bytes;
     use.memory_bytes = std::max(use.memory_bytes, after.memory_bytes);
-    use.private_bytes = std::max(use.private_bytes, process_memory("RssAnon") + process_memory("RssShmem"));
+    use.private_bytes = std::max(use.private_bytes, private_memory());
   }
   if (is_cold()) open_.clear();
   return measured;

@@ -40,6 +40,8 @@ std::uint64_t process_memory(std::string_view name) {
   return 1024 * proc_number("/proc/self/status", name).value_or(0);
 }
 
+std::uint64_t private_memory() { return process_memory("RssAnon") + process_memory("RssShmem"); }
+
 SyscallCounter::SyscallCounter() {
   std::ifstream id_file("/sys/kernel/tracing/events/raw_syscalls/sys_enter/id");
   std::uint64_t id = 0;

@@ -17,6 +17,9 @@ ProcessUsage process_usage();
 /// A size of /proc/self/status, in bytes: "VmHWM", "RssAnon". 0 where there is none of that name.
 std::uint64_t process_memory(std::string_view name);
 
+/// Memory that the process has to itself, anonymous and shared: all but the pages of files.
+std::uint64_t private_memory();
+
 /// Counts the system calls of this process and of threads that it starts later, where the kernel lets us (tracefs
 /// mounted, and perf events allowed). Counting slows them down, so it is off but for what is counted.
 class SyscallCounter {

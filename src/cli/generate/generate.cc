@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <optional>
 
+#include "cli/bench/rows_usage.h"
 #include "cli/generate/generation.h"
 #include "cli/generate/llama_model.h"
-#include "cli/generate/process_memory.h"
 #include "cli/generate/prompt_rows.h"
 #include "cli/generate/report.h"
 #include "cli/generate/table_residency.h"
@@ -76,7 +76,7 @@ ExitCode generate(const GenerateOptions& options) {
 
   GenerateReport report;
   report.generation = generate_text(model, context, prompt, options, prompt_sink, sink);
-  report.private_bytes = private_bytes();
+  report.private_bytes = private_memory();
   report.table_resident_bytes = resident_bytes(tables);
   for (const Table& table : tables) report.table_bytes += table.bytes();
   if (options.with_store) {

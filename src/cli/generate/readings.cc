@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "cli/bench/rows_usage.h"
 #include "cli/generate/gather_timer.h"
 #include "cli/generate/generation.h"
 #include "cli/generate/llama_model.h"
-#include "cli/generate/process_memory.h"
 #include "cli/generate/report.h"
 #include "ggml/plugin.h"
 #include "io/page_cache.h"
@@ -54,7 +54,7 @@ class Readings {
     reading["generated_tokens"] = generation.tokens.size();
     reading["reads"] = options_.with_store ? after.reads - before.reads : timer_.faults();
     reading["store_bytes"] = after.memory_bytes;
-    reading["private_bytes"] = private_bytes();
+    reading["private_bytes"] = private_memory();
     reading["page_cache_bytes"] = page_cache_bytes(tables_);
     reading["logits_sha256"] = generation.logits_sha256;
     return reading;

@@ -5,8 +5,7 @@
 namespace rowtide::cli {
 
 std::vector<std::int32_t> tokens_of(const std::string& model, const std::string& text) {
-  constexpr bool kWithoutStore = false;
-  start_llama(kWithoutStore);
+  start_llama(/*plugin=*/std::nullopt);
   return LlamaModel(model, LlamaModel::Part::kVocabulary).tokenize(text);
 }
 
