@@ -35,27 +35,24 @@ constexpr const char* kTryExamples =
 
 struct TryArguments {
   TryOptions options;
-  std::uint32_t generate = 0;
   std::optional<std::string> prompt_file, child;
   bool json = false;
 };
 
 bool read_arguments(const Arguments& arguments, TryArguments& given) {
   constexpr std::uint32_t kMost = std::numeric_limits<std::int32_t>::max();
-  std::optional<std::string> generate;
   ArgumentParser parser("rowtide try", kTryDescription, kTryExamples, given.json);
   parser.required("MODEL", " ", given.options.model, "a GGUF model with a table; of a split set the first file");
   parser.optional("--prompt-file", "FILE", given.prompt_file,
                   "the text to read, - is standard input; else one of ours");
   parser.byte_size("--memory", given.options.memory_bytes, "memory for Rowtide");
   parser.number("--tokens", given.options.prompt_tokens, 0, kMost, "tokens of it to read; 0: what a minute allows");
+  parser.number("-n", given.options.generated_tokens, 0, kMost, "tokens to generate; 0: what a minute allows");
   parser.number("--repeat", given.options.repeat, 2, 100, "measurements of each kind");
   parser.number("--threads", given.options.threads, 1, 512, "threads that compute");
   parser.number("--ubatch", given.options.ubatch, 1, 65536, "prompt tokens that are computed together");
   parser.hidden("--child", given.child);
-  parser.hidden("--generate", generate);
   if (!parser.parse(arguments)) return false;
-  if (generate) given.generate = static_cast<std::uint32_t>(parse_ids("--generate", *generate).at(0));
   given.options.prompt = given.child ? read_text("-") : given.prompt_file ? read_text(*given.prompt_file) : kTryPrompt;
   if (given.options.prompt.empty()) throw usage_failure("the prompt is empty");
   return true;
@@ -67,7 +64,7 @@ ExitCode measure_as_child(const TryArguments& given) {
   GenerateOptions options;
   options.model = given.options.model;
   options.prompt = given.options.prompt;
-  options.tokens = given.generate;
+  options.tokens = given.options.generated_tokens;
   options.threads = given.options.threads;
   options.ubatch = given.options.ubatch;
   options.with_store = *given.child == "rowtide";

@@ -23,7 +23,7 @@ Json measure(const TryOptions& options, std::string_view method, const TryPlan& 
     arguments.push_back(fmt::format("{}", value));
   };
   add("--tokens", plan.prompt_tokens);
-  add("--generate", plan.generated_tokens);
+  add("-n", plan.generated_tokens);
   add("--threads", options.threads);
   add("--ubatch", options.ubatch);
   if (options.memory_bytes != 0) add("--memory", options.memory_bytes);
@@ -83,6 +83,7 @@ TryPlan plan_try(const TryOptions& options) {
       fitting((1 - kPromptShare) * seconds, decode_rate, kLeast.generated_tokens, kMost.generated_tokens);
   plan.prompt_tokens = fitting(kPromptShare * seconds, prompt_rate, kLeast.prompt_tokens, kMost.prompt_tokens);
   if (options.prompt_tokens != 0) plan.prompt_tokens = options.prompt_tokens;
+  if (options.generated_tokens != 0) plan.generated_tokens = options.generated_tokens;
   return plan;
 }
 

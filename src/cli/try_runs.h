@@ -17,7 +17,7 @@ extern const char* const kTryPrompt;
 struct TryOptions {
   std::string model;
   std::string prompt;
-  std::uint32_t prompt_tokens = 0;  // at most; 0: as many as fit the time
+  std::uint32_t prompt_tokens = 0, generated_tokens = 0;  // at most; 0: as many as fit the time
   std::uint32_t repeat = 3;
   std::uint32_t threads = 1;
   std::uint32_t ubatch = 512;

@@ -31,9 +31,15 @@ Spread spread_over(const std::vector<TryRun>& runs, std::string_view method, std
   return spread_of(std::move(values));
 }
 
+std::string seconds_text(double seconds) {
+  constexpr double kMs = 1e3;
+  return seconds < 1 ? fmt::format("{:.3g} ms", kMs * seconds) : fmt::format("{:.3g} s", seconds);
+}
+
 std::string gather_words(const std::vector<TryRun>& runs, std::string_view state) {
   const Comparison gather = compare(runs, state, Figure::kGatherSeconds);
-  const std::string both = fmt::format("{:.3f} s against {:.3f} s", gather.rowtide.median, gather.stock.median);
+  const std::string both =
+      fmt::format("{} against {}", seconds_text(gather.rowtide.median), seconds_text(gather.stock.median));
   if (gather.overlap()) return fmt::format("{} within the spread of each other ({})", state, both);
   return fmt::format("{} in {:.2f} of the time ({})", state, gather.ratio(), both);
 }

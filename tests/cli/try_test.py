@@ -76,6 +76,10 @@ class Try(ProgramTest):
         self.assertTrue(lines[-1].startswith("Same output; "))
         self.assertNotIn("serving", ended.messages)
 
+    def test_as_many_tokens_as_are_asked_for(self):
+        document = self.json("try", self.model, *QUICK, "-n", 7, "--ubatch", 50)
+        self.assertEqual((document["prompt_tokens"], document["generated_tokens"], document["ubatch"]), (160, 7, 50))
+
     def test_a_prompt_of_ones_own(self):
         text = (SOURCE / "models" / "heldout.txt").read_text()[:400]
         from_file = self.json("try", self.model, "--prompt-file", self.file("prompt", text), *QUICK)
@@ -92,6 +96,7 @@ class Try(ProgramTest):
         self.fail_with(REFUSED, "io", "try", self.model, "--prompt-file", absent, words=[absent])
         self.fail_with(USAGE, "usage", "try", self.model, "--prompt-file", self.file("empty", ""), words=["empty"])
         self.fail_with(USAGE, "usage", "try", self.model, "--repeat", "1", words=["--repeat"])
+        self.fail_with(USAGE, "usage", "try", self.model, "--tokens", "-1", words=["--tokens"])
         self.fail_with(USAGE, "usage", "try", self.model, "--memory", "1M", words=["32.0 MiB or more"])
         self.fail_with(USAGE, "usage", "try", words=["MODEL"])
 
