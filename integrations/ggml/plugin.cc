@@ -28,7 +28,7 @@ namespace {
 /// itself.
 int host_api_version() { return new_with_api_3 != nullptr ? 3 : 2; }
 
-std::optional<Settings>& settings() {
+std::optional<Settings>& current_settings() {
   static std::optional<Settings> instance;
   return instance;
 }
@@ -117,7 +117,7 @@ bool device_supports_op(ggml_backend_dev_t, const ggml_tensor* op) {
   if (op->op != GGML_OP_GET_ROWS) return false;
   const ggml_tensor& table = *op->src[0];
   const ggml_tensor& rows = *op->src[1];
-  return is_table(*settings(), table.name, table.ne[0]) && row_format_of(table.type) &&
+  return is_table(*current_settings(), table.name, table.ne[0]) && row_format_of(table.type) &&
          is_matrix_of_whole_rows(table) && rows.type == GGML_TYPE_I32 && ggml_is_vector(&rows) &&
          ggml_is_contiguous(&rows) && op->type == GGML_TYPE_F32 && ggml_is_contiguous(op);
 }
@@ -157,10 +157,10 @@ std::optional<Error> last_failure() {
   return failure().last;
 }
 
-ggml_backend_reg_t registration(Settings given) {
-  if (!settings()) {
-    serve_with(given.store);
-    settings() = std::move(given);
+ggml_backend_reg_t registration(Settings settings) {
+  if (!current_settings()) {
+    serve_with(settings.store);
+    current_settings() = std::move(settings);
   }
   static ggml_backend_reg instance = [] {
     ggml_backend_reg_i calls{};

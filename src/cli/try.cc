@@ -26,7 +26,7 @@ constexpr const char* kTryDescription =
     "Each measurement is a process of its own. Before it the table is evicted from the page cache and found evicted\n"
     "(cold); then the same prompt is read once more (warm). Gather is the time that the rows of the prompt take, by\n"
     "the same callback of llama.cpp for both. Stock and Rowtide take turns; a first run of each is not counted. Of\n"
-    "two figures whose spreads overlap, neither wins. Afterwards the table is cold.";
+    "two figures whose spreads overlap, neither wins. What the page cache held of the table is gone\nafterwards.";
 
 constexpr const char* kTryExamples =
     "  rowtide try models/tidepool.gguf\n"

@@ -68,6 +68,8 @@ TryRun run_of(const std::string& method, const Json& measured, const Json& readi
 }  // namespace
 
 TryPlan plan_try(const TryOptions& options) {
+  const TryPlan asked{options.prompt_tokens, options.generated_tokens};
+  if (asked.prompt_tokens != 0 && asked.generated_tokens != 0) return asked;
   const Json pilot = measure(options, "rowtide", kPilot);
   const Json& warm = pilot["readings"][1];
   const double runs = 2 * (options.repeat + 1);  // and each reads twice
@@ -82,8 +84,8 @@ TryPlan plan_try(const TryOptions& options) {
   plan.generated_tokens =
       fitting((1 - kPromptShare) * seconds, decode_rate, kLeast.generated_tokens, kMost.generated_tokens);
   plan.prompt_tokens = fitting(kPromptShare * seconds, prompt_rate, kLeast.prompt_tokens, kMost.prompt_tokens);
-  if (options.prompt_tokens != 0) plan.prompt_tokens = options.prompt_tokens;
-  if (options.generated_tokens != 0) plan.generated_tokens = options.generated_tokens;
+  if (asked.prompt_tokens != 0) plan.prompt_tokens = asked.prompt_tokens;
+  if (asked.generated_tokens != 0) plan.generated_tokens = asked.generated_tokens;
   return plan;
 }
 
@@ -91,11 +93,12 @@ std::vector<TryRun> run_try_plan(const TryOptions& options, const TryPlan& plan,
   std::vector<TryRun> runs;
   std::array<std::string, 2> methods{"stock", "rowtide"};
   Progress progress("measuring");
+  double made = 0;
   for (std::uint32_t round = 0; round <= options.repeat; ++round) {
     for (const std::string& method : methods) {
       const double share = make_tables_cold(tables);
       const Json measured = measure(options, method, plan);
-      progress.update(static_cast<double>(round) / (options.repeat + 1));
+      progress.update(++made / (2.0 * (options.repeat + 1)));
       if (round == 0) continue;
       for (const Json& reading : measured["readings"]) runs.push_back(run_of(method, measured, reading, share));
     }

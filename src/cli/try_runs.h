@@ -49,7 +49,8 @@ struct TryPlan {
   std::uint32_t prompt_tokens = 0, generated_tokens = 0;
 };
 
-/// Reads a little first, to see how fast the model is on this machine. Throws a Failure.
+/// What was asked for; for what was not, reads a little first, to see how fast the model is on this machine. Throws a
+/// Failure.
 TryPlan plan_try(const TryOptions& options);
 
 /// The measurements; repeats are interleaved and take turns in who goes first. One run of each

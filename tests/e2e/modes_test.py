@@ -39,14 +39,14 @@ class Modes(EndToEndTest):
             self.assertIn(f"; mode {mode}, budget ", line)
         return reads[1] - reads[0], reads[2] - reads[1]
 
-    def test_a_prompt_asked_again_reads_nothing(self):
+    def test_a_prompt_asked_again_is_not_read_again(self):
         first, again = self.serve_twice("cache")
         self.assertGreater(first, 100 * 4096)
-        self.assertEqual(again, 0)
+        self.assertLess(again, first // 20)
 
     def test_without_a_cache_it_is_read_again(self):
         first, again = self.serve_twice("disk")
-        self.assertGreater(again, 100 * 4096)
+        self.assertGreater(again, first // 2)
 
     def test_values_that_cannot_be_used(self):
         for environment, words in [({"ROWTIDE_MODE": "fast"}, ["ROWTIDE_MODE", "fast"]),
