@@ -13,7 +13,7 @@ std::string grouped(std::uint64_t number) {
 }
 
 std::string size_text(std::uint64_t bytes) {
-  constexpr std::uint64_t kMib = 1024 * 1024;
+  constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
   const std::string exact = grouped(bytes) + " bytes";
   return bytes < kMib ? exact : fmt::format("{} ({})", byte_size_text(bytes), exact);
 }
