@@ -48,7 +48,8 @@ class Client {
     must(reader_->read(ids_, raw(out_)));
     const double us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
     for (std::size_t i = 0; i < ids_.size(); ++i) {
-      if (!is_row(ids_[i], &out_[i * kRowBytes])) must(Result<void>(make_error(ErrorCode::kMismatch, "a row is wrong")));
+      if (!is_row(ids_[i], &out_[i * kRowBytes]))
+        must(Result<void>(make_error(ErrorCode::kMismatch, "a row is wrong")));
     }
     return us;
   }
@@ -95,8 +96,13 @@ json run(const std::string& path, std::size_t batches, std::chrono::microseconds
                       {"bulk_rows_per_s", 1e6 * kBulkRows / bulk_us.median()},
                       {"p99_ratio", beside.at(0.99) / idle.at(0.99)}});
   }
-  return {{"file", path},       {"method", store->method()},   {"load_average_before", load}, {"batches", batches},
-          {"pause_us", pause.count()}, {"rounds", std::move(rounds)}, {"p99_ratio", ratios.json()}};
+  return {{"file", path},
+          {"method", store->method()},
+          {"load_average_before", load},
+          {"batches", batches},
+          {"pause_us", pause.count()},
+          {"rounds", std::move(rounds)},
+          {"p99_ratio", ratios.json()}};
 }
 
 void print(const json& report) {
@@ -128,7 +134,8 @@ int main(int argc, char** argv) {
   bool as_json = false;
   app.add_option("MODEL", path, "a file that make_table wrote")->required();
   app.add_option("--batches", batches, "small batches of each kind")->check(CLI::Range(10, 1'000'000));
-  app.add_option("--pause-us", pause_us, "between two small batches, as a decoder computes")->check(CLI::Range(0, 1'000'000));
+  app.add_option("--pause-us", pause_us, "between two small batches, as a decoder computes")
+      ->check(CLI::Range(0, 1'000'000));
   app.add_option("--repeat", repeat, "rounds")->check(CLI::Range(1, 1000));
   app.add_flag("--json", as_json, "one JSON document on standard output");
   CLI11_PARSE(app, argc, argv);
