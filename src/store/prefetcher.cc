@@ -80,7 +80,8 @@ void Prefetcher::work() {
   std::vector<RowId> piece;
   while (next(piece)) {
     const auto brought = reader_->prefetch(piece, closing_);
-    if (!brought && !closing_) log_line_once(LogLevel::kWarn, fmt::format("prefetching failed: {}", brought.error().message));
+    if (!brought && !closing_)
+      log_line_once(LogLevel::kWarn, fmt::format("prefetching failed: {}", brought.error().message));
   }
 }
 

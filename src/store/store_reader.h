@@ -71,8 +71,8 @@ class StoreReader final : public Reader, private RunReader::Sink {
 
   // The batch in progress; the vectors keep their memory from batch to batch.
   bool busy_ = false;
-  bool reading_ = false;    // run_reader_ has a plan
-  bool for_cache_ = false;  // a prefetch: no output
+  bool reading_ = false;                         // run_reader_ has a plan
+  bool for_cache_ = false;                       // a prefetch: no output
   const std::atomic<bool>* given_up_ = nullptr;  // of a prefetch
   Output output_{};
   std::uint64_t output_row_bytes_ = 0;

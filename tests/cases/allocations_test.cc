@@ -54,9 +54,9 @@ TEST_P(Allocations, AreNoneFromTheSecondBatchOn) {
   Table table = make_random_table(dir, {.extent_rows = {kBatches * kRowsMost}}, 1);
   table.bundle_rows = 8;
   for (const std::size_t rows : {16u, 48u, 2048u, 20'000u}) {
-    auto store = *open_store(
-        table, *io::open_block_source(RowMap::make(table)->paths(), {.allow_uring = GetParam().uring}),
-        {.memory_bytes = std::uint64_t{96} << 20, .mode = GetParam().mode, .queue_depth = 64});
+    auto store =
+        *open_store(table, *io::open_block_source(RowMap::make(table)->paths(), {.allow_uring = GetParam().uring}),
+                    {.memory_bytes = std::uint64_t{96} << 20, .mode = GetParam().mode, .queue_depth = 64});
     if (GetParam().mode == Mode::kResident) {
       ASSERT_TRUE(soon([&] { return store->counters().resident_rows == table.rows; }));
     }

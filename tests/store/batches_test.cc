@@ -5,6 +5,7 @@
 #include <set>
 #include <thread>
 
+#include "support/sanitized.h"
 #include "support/virtual_drive.h"
 
 namespace rowtide {
@@ -51,7 +52,7 @@ TEST(Batches, UniformRowsBringTheirOwnBlocksAndNoMore) {
   for (const Mode mode : {Mode::kDisk, Mode::kCache}) {
     auto [drive, store, reader] = cold(table, mode);
     std::size_t needed = 0;
-    constexpr int kBatches = 50, kRows = 2000;
+    constexpr int kBatches = kSanitized ? 4 : 50, kRows = 2000;
     for (int batch = 0; batch < kBatches; ++batch) {
       const auto ids = uniform_ids(kRows, table.rows, static_cast<unsigned>(batch));
       ASSERT_TRUE(reads_rule_rows(*reader, table, ids));
@@ -95,7 +96,7 @@ TEST(Batches, AHundredThousandRowsAreOneDeepBatch) {
   for (const Mode mode : {Mode::kDisk, Mode::kCache}) {
     auto [drive, store, reader] = cold(table, mode, 64, 256 * kMiB);
     drive->watch_blocks();
-    const auto ids = uniform_ids(100'000, table.rows, 3);
+    const auto ids = uniform_ids(kSanitized ? 20'000 : 100'000, table.rows, 3);
     ASSERT_TRUE(reads_rule_rows(*reader, table, ids));
     EXPECT_EQ(drive->blocks_again(), 0u);
     EXPECT_EQ(drive->blocks_seen(), blocks_of(table, ids));
@@ -109,7 +110,7 @@ TEST(Batches, ATraceInChunksWaitsForFewTurns) {
   const Table table = rule_table(160, {2'000'000}, 8);
   auto [drive, store, reader] = cold(table, Mode::kCache);
   std::size_t stops = 0;
-  for (unsigned chunk = 0; chunk < 20; ++chunk) {
+  for (unsigned chunk = 0; chunk < (kSanitized ? 2 : 20); ++chunk) {
     const auto ids = uniform_ids(std::size_t{1000} * 16, table.rows, chunk);
     ASSERT_TRUE(reads_rule_rows(*reader, table, ids));
     stops += blocks_of(table, ids);

@@ -101,9 +101,10 @@ struct Setting {
 };
 class Exactness : public testing::TestWithParam<Setting> {};
 INSTANTIATE_TEST_SUITE_P(, Exactness,
-                         testing::Values(Setting{0, Mode::kCache}, Setting{1000, Mode::kCache}, Setting{32, Mode::kCache},
-                                         Setting{1000, Mode::kDisk}, Setting{32, Mode::kDisk},
-                                         Setting{0, Mode::kResident}, Setting{1000, Mode::kResident}),
+                         testing::Values(Setting{0, Mode::kCache}, Setting{1000, Mode::kCache},
+                                         Setting{32, Mode::kCache}, Setting{1000, Mode::kDisk},
+                                         Setting{32, Mode::kDisk}, Setting{0, Mode::kResident},
+                                         Setting{1000, Mode::kResident}),
                          [](const auto& setting) {
                            return std::string(mode_name(setting.param.mode)) + "_" +
                                   std::to_string(setting.param.one_in);
@@ -113,10 +114,10 @@ TEST_P(Exactness, OfTablesByRule) {
   for (const std::uint32_t bundle_rows : {8u, 3u, 1u}) {
     auto drive = std::make_shared<VirtualDrive>(rule_table(1024, {30'000, 1, 20'001}, bundle_rows));  // 49 MiB
     const std::uint64_t memory = GetParam().mode == Mode::kResident ? 256 * kMiB : 48 * kMiB;
-    auto store = open_store(drive->table(),
-                            std::make_unique<io::FaultySource>(std::make_unique<VirtualSource>(drive, 64),
-                                                               failing(GetParam().one_in)),
-                            {.memory_bytes = memory, .mode = GetParam().mode, .queue_depth = 64});
+    auto store = open_store(
+        drive->table(),
+        std::make_unique<io::FaultySource>(std::make_unique<VirtualSource>(drive, 64), failing(GetParam().one_in)),
+        {.memory_bytes = memory, .mode = GetParam().mode, .queue_depth = 64});
     ASSERT_TRUE(store.ok()) << store.error().message;
     read_by_several(**store, GetParam().one_in, 40);
   }

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "fault/faulty_source.h"
+#include "support/sanitized.h"
 #include "support/soon.h"
 #include "support/virtual_drive.h"
 
@@ -19,11 +20,12 @@ namespace {
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint32_t kHeads = 8;
 
-/// Whole bundles that share no row, from `first` on.
-std::vector<RowId> bundles(std::uint64_t first, std::uint64_t count) {
+constexpr std::uint64_t kApart = 97;  // rows between two of one block each
+
+/// Whole bundles that share no row, from `first` on; their rows lie `apart`.
+std::vector<RowId> bundles(std::uint64_t first, std::uint64_t count, std::uint64_t apart = kApart) {
   std::vector<RowId> ids(count * kHeads);
-  // 97 rows apart: each row in a block of its own.
-  for (std::uint64_t i = 0; i < ids.size(); ++i) ids[i] = (first * kHeads + i) * 97;
+  for (std::uint64_t i = 0; i < ids.size(); ++i) ids[i] = (first * kHeads + i) * apart;
   return ids;
 }
 
@@ -89,8 +91,9 @@ TEST_F(Prefetch, RowsAreThereWhenTheyAreAskedFor) {
 // A hint larger than the cache: what was brought stays until it was asked for.
 TEST_F(Prefetch, DoesNotEvictItsOwn) {
   open();
-  constexpr std::uint64_t kBundles = 100'000, kChunk = 400;  // 76 MiB of rows by 32 MiB
-  const auto ids = bundles(0, kBundles);
+  constexpr std::uint64_t kBundles = kSanitized ? 48'000 : 100'000,
+                          kChunk = 400;  // of 32 MiB, the cache has room for 28,000
+  const auto ids = bundles(0, kBundles, 3);
   store_->prefetch(ids);
   const std::span<const RowId> all(ids);
   for (std::uint64_t at = 0; at < kBundles; at += kChunk) {
@@ -104,7 +107,7 @@ TEST_F(Prefetch, DoesNotEvictItsOwn) {
 
 TEST_F(Prefetch, IsFollowedForEverThoughTheClientComesFirst) {
   open();
-  constexpr std::uint64_t kRounds = 40, kChunk = 512;
+  constexpr std::uint64_t kRounds = kSanitized ? 15 : 40, kChunk = 512;
   for (std::uint64_t round = 0; round < kRounds; ++round) {
     const auto ids = bundles(round * kChunk, kChunk);
     drive_->hold(kHints);
@@ -212,10 +215,11 @@ TEST_F(Prefetch, WithoutACacheHintsAreNothing) {
 TEST_F(Prefetch, ReadsThatFailLeaveNothingBehind) {
   drive_ = std::make_shared<VirtualDrive>(rule_table(90, {400'000'000}, kHeads));
   std::atomic<bool> failing = true;
-  auto source = std::make_unique<io::FaultySource>(
-      std::make_unique<VirtualSource>(drive_, 64), [&](std::uint64_t number, const io::ReadRequest&, std::int32_t result) {
-        return failing && number % 3 == 1 ? -EIO : result;
-      });
+  auto source =
+      std::make_unique<io::FaultySource>(std::make_unique<VirtualSource>(drive_, 64),
+                                         [&](std::uint64_t number, const io::ReadRequest&, std::int32_t result) {
+                                           return failing && number % 3 == 1 ? -EIO : result;
+                                         });
   store_ = *open_store(drive_->table(), std::move(source), {.memory_bytes = 32 * kMiB, .queue_depth = 64});
   reader_ = *store_->reader();
   for (std::uint64_t hint = 0; hint < 20; ++hint) store_->prefetch(bundles(256 * hint, 256));
@@ -263,7 +267,7 @@ TEST_F(Prefetch, AStoreMayBeClosedWhileHintsWaitForABatch) {
 
 // Readers, hints and somebody who watches, all at once.
 TEST_F(Prefetch, BesideReadersInUse) {
-  open();
+  open(64 * kMiB);
   std::atomic<bool> stop = false;
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 3; ++t) {

@@ -102,7 +102,8 @@ TEST_F(Residency, AutoLooksAtWhatIsLeftOfTheBudget) {
 TEST_F(Residency, ResidentIsRefusedAtOnceWhereItCannotBe) {
   const auto drive = drive_of(100);
   const auto by_budget = try_open_on(drive, {.memory_bytes = 64 * kMiB, .mode = Mode::kResident});
-  expect_refused(by_budget, ErrorCode::kResource, {"table.weight", "64.0 MiB", "140.0 MiB", "raise the budget", "mode cache"});
+  expect_refused(by_budget, ErrorCode::kResource,
+                 {"table.weight", "64.0 MiB", "140.0 MiB", "raise the budget", "mode cache"});
   const auto huge = std::make_shared<VirtualDrive>(rule_table(1024, {std::uint64_t{1} << 39}, 8));
   const auto by_memory = try_open_on(huge, {.mode = Mode::kResident});
   expect_refused(by_memory, ErrorCode::kResource, {"table.weight", "available", "mode cache"});

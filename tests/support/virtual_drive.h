@@ -34,7 +34,8 @@ inline void rule_row(const Table& table, RowId id, std::byte* out) {
 }
 
 /// A table of BF16 rows of `row_bytes` bytes, each of `extent_rows` in a file of its own that does not exist.
-inline Table rule_table(std::uint64_t row_bytes, std::vector<std::uint64_t> extent_rows, std::uint32_t bundle_rows = 1) {
+inline Table rule_table(std::uint64_t row_bytes, std::vector<std::uint64_t> extent_rows,
+                        std::uint32_t bundle_rows = 1) {
   constexpr std::uint64_t kOffset = 12345;  // no alignment
   Table table;
   table.name = "table.weight";
@@ -86,10 +87,18 @@ class VirtualDrive {
 
   const Table& table() const { return table_; }
 
-  std::uint64_t turns() const { return locked([&] { return now_; }); }
-  std::uint64_t reads() const { return locked([&] { return reads_; }); }
-  std::uint64_t bytes() const { return locked([&] { return bytes_; }); }
-  std::size_t queues_opened() const { return locked([&] { return opened_; }); }
+  std::uint64_t turns() const {
+    return locked([&] { return now_; });
+  }
+  std::uint64_t reads() const {
+    return locked([&] { return reads_; });
+  }
+  std::uint64_t bytes() const {
+    return locked([&] { return bytes_; });
+  }
+  std::size_t queues_opened() const {
+    return locked([&] { return opened_; });
+  }
 
   struct Queue {
     std::uint64_t submitted = 0, completed = 0;
@@ -98,7 +107,9 @@ class VirtualDrive {
     bool held = false;
     std::uint64_t let_go = 0;  // of a held queue, reads that may yet complete
   };
-  Queue queue(std::size_t number) const { return locked([&] { return at(number); }); }
+  Queue queue(std::size_t number) const {
+    return locked([&] { return at(number); });
+  }
 
   /// From now on the reads of this queue, which may not have been opened yet, do not complete: reap() waits.
   void hold(std::size_t number) {
@@ -118,8 +129,12 @@ class VirtualDrive {
   void watch_blocks() {
     locked([&] { watching_ = true; });
   }
-  std::size_t blocks_seen() const { return locked([&] { return seen_.size(); }); }
-  std::uint64_t blocks_again() const { return locked([&] { return again_; }); }
+  std::size_t blocks_seen() const {
+    return locked([&] { return seen_.size(); });
+  }
+  std::uint64_t blocks_again() const {
+    return locked([&] { return again_; });
+  }
 
   std::uint64_t file_bytes(std::uint32_t file) const {
     const Extent& extent = table_.extents[file];
