@@ -11,6 +11,7 @@
 
 #include "fault/faulty_source.h"
 #include "rowtide/log.h"
+#include "support/sanitized.h"
 #include "support/soon.h"
 #include "support/virtual_drive.h"
 
@@ -183,7 +184,7 @@ TEST_F(Resident, ShortAndInterruptedReadsAreAskedForAgain) {
 }
 
 TEST_F(Resident, MayBeClosedAtAnyMoment) {
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < (kSanitized ? 12 : 60); ++round) {
     open();
     if (round % 3 == 1) {
       ASSERT_TRUE(soon([&] { return filled() >= static_cast<RowId>(1000 * round); }));
