@@ -5,6 +5,7 @@
 #include "store/batch_plan.h"
 #include "store/open_store.h"
 #include "support/random_table.h"
+#include "support/sanitized.h"
 #include "support/system_calls.h"
 
 namespace rowtide {
@@ -59,6 +60,7 @@ std::optional<std::size_t> calls_of_hits(std::size_t rows, Mode mode) {
 }
 
 TEST(SystemCalls, AreNoneForABatchThatIsAllInMemory) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer makes its own";
   for (const Mode mode : {Mode::kCache, Mode::kResident}) {
     for (const std::size_t rows : {16u, 2048u, 8192u}) {
       const auto calls = calls_of_hits(rows, mode);
