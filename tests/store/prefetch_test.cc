@@ -265,7 +265,9 @@ TEST_F(Prefetch, BesideReadersInUse) {
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 3; ++t) {
     threads.emplace_back([&, t] {
-      auto reader = *store_->reader();
+      auto opened = store_->reader();
+      ASSERT_TRUE(opened.ok()) << opened.error().message;
+      auto& reader = *opened;
       std::mt19937_64 random(t);
       for (int round = 0; round < 60; ++round) {
         const auto ids = bundles(random() % 3000, t == 0 ? 2 : 200);
