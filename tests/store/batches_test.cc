@@ -132,6 +132,29 @@ TEST(Batches, TheSamePrefillAgainReadsNothing) {
   EXPECT_EQ(store->counters().hits, ids.size());
 }
 
+// A bulk batch has all of the drive when an urgent one comes: that is let in at once, and while it is there, the bulk
+// one keeps to a third of the limit.
+TEST(Batches, AnUrgentOneIsLetInBesideABulkOneThatHoldsAll) {
+  constexpr std::uint64_t kLimit = 64;
+  const Table table = rule_table(90, {20'000'000}, 8);
+  auto [drive, store, bulk] = cold(table, Mode::kCache, 1);
+  auto urgent = *store->reader();
+  const auto many = uniform_ids(4096, table.rows, 1), few = uniform_ids(16, table.rows, 2);
+  std::vector<std::byte> many_out(many.size() * 90), few_out(few.size() * 90);
+  ASSERT_TRUE(bulk->begin(many, raw(many_out)).ok());
+  EXPECT_EQ(drive->queue(0).in_flight_most, kLimit);
+  ASSERT_TRUE(urgent->begin(few, raw(few_out)).ok());
+  EXPECT_EQ(drive->queue(1).submitted, few.size());
+
+  drive->restart_most(0);
+  ASSERT_TRUE(bulk->finish().ok());
+  EXPECT_LE(drive->queue(0).in_flight_most, kLimit / 3);
+  ASSERT_TRUE(urgent->finish().ok());
+  EXPECT_LE(drive->queue(1).turns_most, kLimit + few.size());
+  EXPECT_TRUE(are_rule_rows(table, many, many_out));
+  EXPECT_TRUE(are_rule_rows(table, few, few_out));
+}
+
 /// The most turns that a read of an urgent batch of 16 waits, on a drive that does one read at a time, while
 /// `bulk_clients` run large batches back to back.
 std::uint64_t urgent_turns_beside(unsigned bulk_clients, bool with_prefetch) {

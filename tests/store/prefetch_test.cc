@@ -94,6 +94,7 @@ TEST_F(Prefetch, DoesNotEvictItsOwn) {
                           kChunk = 400;  // of 32 MiB, the cache has room for 28,000
   const auto ids = bundles(0, kBundles, 3);
   store_->prefetch(ids);
+  ASSERT_LT(as_far_as_it_goes(*store_), ids.size());
   const std::span<const RowId> all(ids);
   for (std::uint64_t at = 0; at < kBundles; at += kChunk) {
     ASSERT_TRUE(brought((at + kChunk) * kHeads)) << "stopped at bundle " << at;
@@ -143,18 +144,22 @@ TEST_F(Prefetch, TablesCountApart) {
 }
 
 TEST_F(Prefetch, WaitsWhileSomebodyWaits) {
-  open();
-  const auto asked = bundles(0, 2);
-  std::vector<std::byte> out(asked.size() * drive_->table().row_bytes);
-  drive_->hold(kDemand);
-  ASSERT_TRUE(reader_->begin(asked, raw(out)).ok());
-  store_->prefetch(bundles(100, 50));
-  a_while();
-  EXPECT_EQ(drive_->queue(kHints).submitted, 0u);
-  drive_->let_all_go(kDemand);
-  ASSERT_TRUE(reader_->finish().ok());
-  ASSERT_TRUE(are_rule_rows(drive_->table(), asked, out));
-  EXPECT_TRUE(brought(std::uint64_t{50} * kHeads));
+  for (const std::uint64_t count : {2u, 300u}) {  // an urgent batch, a bulk one
+    open();
+    const auto asked = bundles(0, count);
+    std::vector<std::byte> out(asked.size() * drive_->table().row_bytes);
+    drive_->hold(kDemand);
+    ASSERT_TRUE(reader_->begin(asked, raw(out)).ok());
+    store_->prefetch(bundles(1000, 50));
+    a_while();
+    EXPECT_EQ(drive_->queue(kHints).submitted, 0u) << "beside a batch of " << asked.size() << " rows";
+    drive_->let_all_go(kDemand);
+    ASSERT_TRUE(reader_->finish().ok());
+    ASSERT_TRUE(are_rule_rows(drive_->table(), asked, out));
+    EXPECT_TRUE(brought(50 * kHeads));
+    reader_.reset();
+    store_.reset();
+  }
 }
 
 TEST_F(Prefetch, OnItsWayTakesNoMoreOfTheDriveWhileAnUrgentBatchWaits) {

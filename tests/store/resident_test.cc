@@ -75,6 +75,9 @@ TEST_F(Resident, IsExactAtEveryStepOfTheFilling) {
     drive_->let_go(kFilling, 1);
     ASSERT_TRUE(soon([&] { return filled() > before; })) << "after " << before << " rows";
     before = filled();
+    std::vector<RowId> at_the_mark;
+    for (RowId id = before - 3; id < std::min(before + 3, drive_->table().rows); ++id) at_the_mark.push_back(id);
+    ASSERT_TRUE(reads_rule_rows(*reader_, drive_->table(), at_the_mark));
     ASSERT_TRUE(exact(1000 + step));
   }
   ASSERT_TRUE(all_exact());

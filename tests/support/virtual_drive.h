@@ -111,6 +111,10 @@ class VirtualDrive {
     return locked([&] { return at(number); });
   }
 
+  /// Its in_flight_most counts from now on.
+  void restart_most(std::size_t number) {
+    locked([&] { at(number).in_flight_most = 0; });
+  }
   /// From now on the reads of this queue, which may not have been opened yet, do not complete: reap() waits.
   void hold(std::size_t number) {
     locked([&] { at(number).held = true; });
