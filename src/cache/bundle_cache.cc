@@ -17,8 +17,11 @@ std::uint32_t shards_for(std::uint32_t segments) {
   return std::bit_floor(std::clamp(segments / kShardSegments, 1u, kShardsMax));
 }
 
-std::uint64_t entries_a_shard(std::uint32_t segments, const EntryShape& shape) {
-  return segments * SegmentArena::kSegmentBytes / shape.bytes / shards_for(segments) + 1;
+/// How many bundles of a table the index is made for: as many as the segments hold, but no more than make up the table
+/// twice over. Bundles beyond are forgotten; who keeps so many is better off with the table resident.
+std::uint64_t entries_a_shard(std::uint32_t segments, const EntryShape& shape, std::uint64_t table_rows) {
+  const std::uint64_t held = segments * SegmentArena::kSegmentBytes / shape.bytes;
+  return std::min(held, 2 * table_rows / shape.heads) / shards_for(segments) + 1;
 }
 
 }  // namespace
@@ -36,7 +39,7 @@ std::shared_ptr<CachedTable> BundleCache::add_table(std::uint32_t heads, std::ui
                                                     std::uint64_t table_rows) {
   const EntryShape shape(heads, row_bytes, table_rows);
   const auto shards = static_cast<std::uint32_t>(shards_.size());
-  auto added = std::make_unique<CachedTable>(shape, shards, entries_a_shard(arena_.segments(), shape));
+  auto added = std::make_unique<CachedTable>(shape, shards, entries_a_shard(arena_.segments(), shape, table_rows));
   std::lock_guard one_at_a_time(tables_mutex_);
   for (auto& shard : shards_) {
     std::lock_guard lock(shard->mutex);
@@ -55,7 +58,8 @@ std::shared_ptr<CachedTable> BundleCache::add_table(std::uint32_t heads, std::ui
 }
 
 std::uint64_t BundleCache::index_bytes(std::uint32_t heads, std::uint64_t row_bytes, std::uint64_t table_rows) const {
-  const std::uint64_t entries = entries_a_shard(arena_.segments(), EntryShape(heads, row_bytes, table_rows));
+  const std::uint64_t entries =
+      entries_a_shard(arena_.segments(), EntryShape(heads, row_bytes, table_rows), table_rows);
   return shards_.size() * (BundleIndex::memory_bytes_for(entries) + GhostList::memory_bytes_for(entries));
 }
 

@@ -2,6 +2,7 @@
 // from it; the cache has the rest and gives way when more is taken.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -73,6 +74,12 @@ class MemoryBudget {
   void set_cache_limit(std::uint64_t bytes);
   std::uint64_t cache_bytes_min() const;
 
+  /// What of the resident tables has been filled.
+  std::uint64_t resident_bytes() const { return resident_bytes_.load(std::memory_order_relaxed); }
+  void add_resident(std::int64_t bytes) {
+    resident_bytes_.fetch_add(static_cast<std::uint64_t>(bytes), std::memory_order_relaxed);
+  }
+
   /// The tables that are served: their files are read row by row, so their pages are not needed in memory.
   void add_table(const Table& table);
   std::vector<io::FileRange> tables() const;
@@ -89,6 +96,7 @@ class MemoryBudget {
   std::uint64_t used_[kUses] = {};
   std::uint64_t cache_limit_ = bytes_;
   std::vector<io::FileRange> tables_;
+  std::atomic<std::uint64_t> resident_bytes_{0};
   std::unique_ptr<BundleCache> cache_;
   std::unique_ptr<PressureWatch> watch_;  // goes first
 };

@@ -19,15 +19,15 @@ constexpr std::chrono::microseconds kPermitWait{200};
 
 }  // namespace
 
-ResidentRows::ResidentRows(const Table& table, const RowMap& map, io::BlockSource& source)
-    : table_(table), map_(map), source_(source), row_bytes_(table.row_bytes), buffer_(kBufferBytes) {
+ResidentRows::ResidentRows(const Table& table, const RowMap& map, io::BlockSource& source, MemoryBudget& budget)
+    : table_(table), map_(map), source_(source), budget_(budget), row_bytes_(table.row_bytes), buffer_(kBufferBytes) {
   static_assert(kChunkBytes * kSlots == kBufferBytes);
 }
 
 Result<std::unique_ptr<ResidentRows>> ResidentRows::start(const Table& table, const RowMap& map,
                                                           io::BlockSource& source, MemoryBudget& budget) {
-  std::unique_ptr<ResidentRows> resident(new ResidentRows(table, map, source));
-  if (auto taken = resident->take_memory(budget); !taken) return taken.error();
+  std::unique_ptr<ResidentRows> resident(new ResidentRows(table, map, source, budget));
+  if (auto taken = resident->take_memory(); !taken) return taken.error();
   auto queue = source.queue(kSlots, {resident->buffer_.data(), resident->buffer_.bytes()});
   if (!queue) return queue.error();
   resident->queue_ = *std::move(queue);
@@ -45,13 +45,14 @@ ResidentRows::~ResidentRows() {
   stopping_ = true;
   if (filler_.joinable()) filler_.join();
   queue_.reset();
+  budget_.add_resident(-static_cast<std::int64_t>(filled_bytes()));
   if (rows_ != nullptr) ::munmap(rows_, table_.bytes());
 }
 
-Result<void> ResidentRows::take_memory(MemoryBudget& budget) {
-  auto part = budget.take(MemoryBudget::Use::kResident, table_.bytes());
+Result<void> ResidentRows::take_memory() {
+  auto part = budget_.take(MemoryBudget::Use::kResident, table_.bytes());
   if (!part) return part.error();
-  auto buffer_part = budget.take(MemoryBudget::Use::kBuffers, kBufferBytes);
+  auto buffer_part = budget_.take(MemoryBudget::Use::kBuffers, kBufferBytes);
   if (!buffer_part) return buffer_part.error();
   memory_ = *std::move(part);
   buffer_memory_ = *std::move(buffer_part);
@@ -111,6 +112,7 @@ Result<void> ResidentRows::fill_all() {
     for (; published_ < next_ && slots_[published_ % kSlots].done; ++published_) {
       const Chunk& chunk = slots_[published_ % kSlots].chunk;
       filled_bytes_.store(chunk.to + chunk.use, std::memory_order_release);
+      budget_.add_resident(static_cast<std::int64_t>(chunk.use));
     }
   }
   return {};

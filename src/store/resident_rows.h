@@ -53,8 +53,8 @@ class ResidentRows {
   };
   static constexpr std::size_t kSlots = 8;
 
-  ResidentRows(const Table& table, const RowMap& map, io::BlockSource& source);
-  Result<void> take_memory(MemoryBudget& budget);
+  ResidentRows(const Table& table, const RowMap& map, io::BlockSource& source, MemoryBudget& budget);
+  Result<void> take_memory();
   void plan_chunks();
   void fill();
   Result<void> fill_all();
@@ -65,6 +65,7 @@ class ResidentRows {
   const Table& table_;
   const RowMap& map_;
   io::BlockSource& source_;
+  MemoryBudget& budget_;
   const std::uint64_t row_bytes_;
   MemoryBudget::Part memory_, buffer_memory_;
   std::byte* rows_ = nullptr;

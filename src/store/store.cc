@@ -63,7 +63,7 @@ class OpenStore final : public Store {
     now.budget_bytes = budget.bytes();
     now.cache_bytes = budget.cache_bytes();
     now.index_bytes = budget.used(MemoryBudget::Use::kIndex);
-    now.resident_bytes = budget.used(MemoryBudget::Use::kResident);
+    now.resident_bytes = budget.resident_bytes();
     now.buffer_bytes = budget.used(MemoryBudget::Use::kBuffers);
     now.memory_bytes = now.cache_bytes + now.index_bytes + now.resident_bytes + now.buffer_bytes;
     now.resident_rows = shared_->resident ? shared_->resident->filled() : 0;

@@ -36,7 +36,7 @@ struct StoreShared {
   BundleCache* cache = nullptr;  // the budget's; null: none is used
   std::shared_ptr<CachedTable> cached;
   MemoryBudget::Part index_memory;
-  std::jthread index_commit;  // has the index's memory provided meanwhile
+  std::jthread index_commit;               // has the index's memory provided meanwhile
   std::unique_ptr<ResidentRows> resident;  // null: the table is not to be resident
   Totals totals;
   std::atomic<std::uint32_t> demand{0};  // batches in progress that somebody waits for

@@ -206,9 +206,8 @@ TEST_F(Resident, AReaderLivesOnWhenTheStoreIsClosed) {
   ASSERT_TRUE(all_exact());
 }
 
-// The counters say what is held: of a table, what has been filled so far. Disabled: the whole table counts from the
-// start, which is what it takes of the budget, not what it holds.
-TEST_F(Resident, DISABLED_CountsWhatHasBeenFilled) {
+// The counters say what is held: of a table, what has been filled so far.
+TEST_F(Resident, CountsWhatHasBeenFilled) {
   drive_->hold(kFilling);
   open();
   EXPECT_EQ(store_->counters().resident_bytes, 0u);
