@@ -23,7 +23,8 @@ TEST(SystemCalls, AreOneForHalfAQueueOfReads) {
     GTEST_SKIP() << "io_uring is refused here";
   }
   const auto calls = system_calls_of([&]() -> std::function<bool()> {
-    auto store = *open_store(table, *io::open_block_source(paths, {.depth = 64}), {.mode = Mode::kDisk, .queue_depth = 64});
+    auto store =
+        *open_store(table, *io::open_block_source(paths, {.depth = 64}), {.mode = Mode::kDisk, .queue_depth = 64});
     std::shared_ptr<Reader> reader = *store->reader();
     std::vector<RowId> ids(kRows);
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = kApart * i;

@@ -56,7 +56,10 @@ class Usage(ProgramTest):
                  ("bench", ["rows", MODEL], ["--memory", "64MiB"], ["--memory", "1GiB"]),
                  ("bench", ["rows"], ["--raw", MODEL, "--row-bytes", "34"], [MODEL]),
                  ("bench", ["cache", "--trace", "t"], [MODEL], ["--family", "qwen_ple"]),
-                 ("generate", ["-m", MODEL], ["-p", "a"], ["-f", "b"])]
+                 ("generate", ["-m", MODEL], ["-p", "a"], ["-f", "b"]),
+                 ("generate", ["-m", MODEL, "-p", "a"], ["--no-store"], ["--mode", "cache"]),
+                 ("generate", ["-m", MODEL, "-p", "a"], ["--no-store"], ["--memory", "64MiB"]),
+                 ("generate", ["-m", MODEL, "-p", "a"], ["--mode", "disk"], ["--mode", "resident"])]
         for command, others, one, other in pairs:
             with self.subTest(command, one=one, other=other):
                 first = self.run_program(command, *others, *one, *other)

@@ -28,10 +28,10 @@ constexpr Way kWays[] = {
 
 std::shared_ptr<Store> open_by(const Table& table, const Way& way, StoreOptions options = {}) {
   options.mode = way.mode;
-  auto source =
-      io::open_block_source(RowMap::make(table)->paths(), {.depth = options.queue_depth != 0 ? options.queue_depth : 128,
-                                                           .allow_uring = way.uring,
-                                                           .allow_direct = way.direct});
+  auto source = io::open_block_source(RowMap::make(table)->paths(),
+                                      {.depth = options.queue_depth != 0 ? options.queue_depth : 128,
+                                       .allow_uring = way.uring,
+                                       .allow_direct = way.direct});
   EXPECT_TRUE(source.ok()) << source.error().message;
   auto store = open_store(table, *std::move(source), options);
   EXPECT_TRUE(store.ok()) << store.error().message;
