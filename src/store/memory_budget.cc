@@ -85,6 +85,10 @@ std::uint64_t MemoryBudget::cache_bytes_min() const {
 void MemoryBudget::add_table(const Table& table) {
   std::lock_guard lock(mutex_);
   for (const Extent& extent : table.extents) {
+    const auto is_it = [&](const io::FileRange& known) {
+      return known.path == extent.path && known.offset == extent.offset;
+    };
+    if (std::any_of(tables_.begin(), tables_.end(), is_it)) continue;
     tables_.push_back({extent.path, extent.offset, extent.rows * table.row_bytes});
   }
 }

@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kQueuedRowsMax = std::size_t{1} << 20;
 // Read before it is looked again whether somebody waits, and whether the rows are still missing.
 constexpr std::size_t kPieceRows = 2048;
-// How soon a prefetch that must hold back looks again.
-constexpr std::chrono::microseconds kHoldBack{200};
+// How soon a prefetch that must hold back looks again, at first and at last.
+constexpr std::chrono::microseconds kHoldBackMin{200}, kHoldBackMax{10'000};
 
 }  // namespace
 
@@ -62,11 +62,11 @@ bool Prefetcher::may_go_on() const {
 /// Waits for a piece of work; false when there will be none.
 bool Prefetcher::next(std::vector<RowId>& piece) {
   std::unique_lock lock(mutex_);
-  while (true) {
+  for (auto hold_back = kHoldBackMin;; hold_back = std::min(2 * hold_back, kHoldBackMax)) {
     changed_.wait(lock, [this] { return closing_ || !queue_.empty(); });
     if (closing_) return false;
     if (may_go_on()) break;
-    changed_.wait_for(lock, kHoldBack, [this] { return closing_.load(); });
+    changed_.wait_for(lock, hold_back, [this] { return closing_.load(); });
   }
   const std::size_t bundle_rows = store_->table.bundle_rows;
   const std::size_t most = std::max<std::size_t>(1, kPieceRows / bundle_rows) * bundle_rows;

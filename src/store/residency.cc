@@ -37,8 +37,9 @@ std::uint64_t default_bytes(std::uint64_t available) {
 std::uint64_t wanted_bytes(const Table& table, const StoreOptions& options, const io::AvailableMemory& available) {
   if (options.memory_bytes != 0) return options.memory_bytes;
   const std::uint64_t whole = resident_budget_bytes(table);
-  const bool room_unasked = whole <= available.bytes() / kAutoShare;
-  if (options.mode == Mode::kResident || (options.mode == Mode::kAuto && room_unasked)) return whole;
+  const bool room_unasked = whole + kMemoryBytesMin <= available.bytes() / kAutoShare;
+  // And as much again for the buffers of more than a few readers.
+  if (options.mode == Mode::kResident || (options.mode == Mode::kAuto && room_unasked)) return whole + kMemoryBytesMin;
   return default_bytes(available.bytes());
 }
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t kChunkBytes = ResidentRows::kBufferBytes / 8;
 constexpr std::chrono::microseconds kPermitWait{200};
+constexpr std::uint32_t kRetriesMax = 8;  // of one read, after EINTR or EAGAIN
 
 }  // namespace
 
@@ -100,7 +101,7 @@ Result<void> ResidentRows::fill_all() {
   while (published_ < chunks_.size() && !stopping_) {
     while (next_ < chunks_.size() && next_ < published_ + kSlots &&
            source_.limit().acquire(1, static_cast<std::uint32_t>(in_flight_), io::Urgency::kPrefetch) == 1) {
-      slots_[next_ % kSlots] = {chunks_[next_], 0, true, false};
+      slots_[next_ % kSlots] = {chunks_[next_], 0, 0, false};
       if (auto submitted = submit(next_++ % kSlots); !submitted) return submitted;
       ++in_flight_;
     }
@@ -138,7 +139,7 @@ Result<void> ResidentRows::reap() {
 Result<void> ResidentRows::complete(const io::Completion& completion) {
   Slot& slot = slots_[completion.tag];
   const Chunk& chunk = slot.chunk;
-  const bool again = completion.result == -EINTR || completion.result == -EAGAIN;
+  const bool again = (completion.result == -EINTR || completion.result == -EAGAIN) && ++slot.retries <= kRetriesMax;
   if ((completion.result <= 0 && !again)) {
     return make_error(ErrorCode::kIo, "{}: reading {} bytes at offset {} failed: {}", map_.paths()[chunk.file],
                       chunk.bytes, chunk.offset,

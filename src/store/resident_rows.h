@@ -49,7 +49,8 @@ class ResidentRows {
   struct Slot {
     Chunk chunk{};
     std::uint32_t got = 0;
-    bool busy = false, done = false;
+    std::uint32_t retries = 0;
+    bool done = false;
   };
   static constexpr std::size_t kSlots = 8;
 

@@ -6,11 +6,15 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace rowtide {
 namespace {
 
 constexpr std::size_t kPartRows = 8192;  // of a batch that helpers work on
+// A batch of so many reads shows what its drive can do; below so many a second it is slow.
+constexpr std::uint64_t kJudgedByReads = 256;
+constexpr double kSlowReadsPerS = 2000;
 constexpr std::size_t kBatchRowsMax = std::size_t{1} << 20;
 // What a reader keeps of a large batch's memory for the next one.
 constexpr std::uint64_t kKeptBytesMax = std::uint64_t{16} << 20;
@@ -233,6 +237,7 @@ Result<void> StoreReader::finish() {
     reading_ = false;
   }
   if (!for_cache_) copy_repeated();
+  judge_drive(run_totals);
   const Counters batch = counted(run_totals);
   end(true);
   store_->totals.add(batch);  // whoever sees that rows were brought finds them
@@ -277,6 +282,17 @@ void StoreReader::copy_repeated() const {
   for (const Repeated& repeated : repeated_) {
     std::memcpy(output_.data + repeated.bundle * bytes, output_.data + missed_[repeated.missed].bundle * bytes, bytes);
   }
+}
+
+/// Says once that a drive is too slow for what it is used for.
+void StoreReader::judge_drive(const RunTotals& run_totals) const {
+  if (run_totals.reads < kJudgedByReads || for_cache_) return;
+  const double reads_per_s = 1e9 * static_cast<double>(run_totals.reads) / static_cast<double>(run_totals.wait_ns + 1);
+  if (reads_per_s >= kSlowReadsPerS || store_->slow_drive_told.exchange(true)) return;
+  log_line(LogLevel::kWarn,
+           fmt::format("{}: its drive gives no more than {:.0f} random reads a second, as a hard disk or a throttled "
+                       "volume does: move the file to flash storage, or make the table resident",
+                       store_->map.paths().front(), reads_per_s));
 }
 
 Counters StoreReader::counted(const RunTotals& run_totals) const {

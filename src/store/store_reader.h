@@ -44,6 +44,7 @@ class StoreReader final : public Reader, private RunReader::Sink {
   void deliver_row(std::uint64_t position, const std::byte* row);
   void emit(const std::byte* rows, std::uint64_t count, std::uint64_t at) const;
   void copy_repeated() const;
+  void judge_drive(const RunTotals& run_totals) const;
   Counters counted(const RunTotals& run_totals) const;
   void end(bool succeeded);
   std::uint64_t lookup_bytes() const;

@@ -39,6 +39,7 @@ struct StoreShared {
   std::jthread index_commit;               // has the index's memory provided meanwhile
   std::unique_ptr<ResidentRows> resident;  // null: the table is not to be resident
   Totals totals;
+  std::atomic<bool> slow_drive_told{false};
   std::atomic<std::uint32_t> demand{0};  // batches in progress that somebody waits for
 };
 

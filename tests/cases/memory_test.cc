@@ -281,7 +281,7 @@ TEST_F(InAFile, PagesOfOtherFilesAreNoMemoryTaken) {
   if (group.folder().empty()) GTEST_SKIP() << RealCgroup::kNone;
   TempDir dir;
   if (lies_in_memory(dir.file(""))) GTEST_SKIP() << "the folder for temporary files lies in memory";
-  const Table table = sparse_table(dir, 60);
+  const Table table = sparse_table(dir, 40);
   const std::string other = dir.file("other");
   make_file(other, 400 * kMiB);
   EXPECT_EQ(in_child([&]() -> std::uint64_t {

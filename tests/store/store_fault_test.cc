@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 #include "fault/faulty_source.h"
+#include "rowtide/log.h"
 #include "store/batch_plan.h"
 #include "store/open_store.h"
 #include "support/random_table.h"
@@ -80,6 +83,23 @@ TEST_P(StoreFault, ADeviceThatNeverDeliversIsGivenUp) {
   const auto read = reader->read(ids_, raw(out_));
   ASSERT_FALSE(read.ok());
   EXPECT_EQ(read.error().code, ErrorCode::kIo);
+}
+
+TEST_P(StoreFault, ASlowDriveIsToldOnceWithItsFigure) {
+  table_ = make_random_table(dir_, {.extent_rows = {200'000}}, 2);
+  for (std::size_t i = 0; i < ids_.size(); ++i) ids_[i] = i * table_.rows / ids_.size();  // no two in neighbouring blocks
+  std::vector<std::string> lines;
+  set_log_sink([&](LogLevel, std::string_view line) { lines.emplace_back(line); });
+  auto store = open([](std::uint64_t, const io::ReadRequest&, std::int32_t result) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return result;
+  });
+  auto reader = *store->reader();
+  for (int batch = 0; batch < 2; ++batch) ASSERT_TRUE(reader->read(ids_, raw(out_)).ok());
+  set_log_sink({});
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find("random reads a second"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[0].find(table_.extents[0].path), std::string::npos) << lines[0];
 }
 
 // One read in 32 fails, batch after batch: what succeeds is exact.
