@@ -32,7 +32,7 @@ def bars_of(report, batch):
 
 
 def number(value):
-    for unit, name in [(1e6, "M"), (1e3, "k")]:
+    for unit, name in [(1e9, "G"), (1e6, "M"), (1e3, "k")]:
         if value >= unit:
             return f"{value / unit:.3g} {name}"
     return f"{value:.3g}"

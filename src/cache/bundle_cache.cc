@@ -95,6 +95,7 @@ void BundleCache::for_each_by_shard(const CachedTable& table, std::size_t count,
 }
 
 void BundleCache::reserve(CachedTable& table, std::span<const RowId> ids, std::span<Missed> missed, bool prefetched) {
+  for (const Missed& bundle : missed) table.part_of(bundle.hash).ghosts.prefetch(table.within_shard(bundle.hash));
   for_each_by_shard(table, missed.size(), [&](CacheShard& shard, auto is_mine) {
     for (Missed& bundle : missed) {
       if (!is_mine(bundle)) continue;
@@ -108,6 +109,7 @@ void BundleCache::reserve(CachedTable& table, std::span<const RowId> ids, std::s
 }
 
 void BundleCache::publish(CachedTable& table, std::span<const Missed> missed) {
+  for (const Missed& bundle : missed) table.part_of(bundle.hash).index.prefetch(table.within_shard(bundle.hash));
   for_each_by_shard(table, missed.size(), [&](CacheShard& shard, auto is_mine) {
     for (const Missed& bundle : missed) {
       if (is_mine(bundle) && bundle.rows != nullptr) shard.publish(table, bundle.hash, bundle.place);

@@ -20,6 +20,7 @@ class GhostList {
         insertions_a_tick_(std::max<std::uint64_t>(1, entries / kAge)) {}
 
   void commit() const { sets_.commit(); }
+  void prefetch(std::uint64_t hash) { __builtin_prefetch(&set_of(hash), 1); }
 
   void insert(std::uint64_t hash) {
     if (++insertions_ % insertions_a_tick_ == 0) tick_ = (tick_ + 1) & kTickMask;

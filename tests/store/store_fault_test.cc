@@ -87,7 +87,8 @@ TEST_P(StoreFault, ADeviceThatNeverDeliversIsGivenUp) {
 
 TEST_P(StoreFault, ASlowDriveIsToldOnceWithItsFigure) {
   table_ = make_random_table(dir_, {.extent_rows = {200'000}}, 2);
-  for (std::size_t i = 0; i < ids_.size(); ++i) ids_[i] = i * table_.rows / ids_.size();  // no two in neighbouring blocks
+  for (std::size_t i = 0; i < ids_.size(); ++i)
+    ids_[i] = i * table_.rows / ids_.size();  // no two in neighbouring blocks
   std::vector<std::string> lines;
   set_log_sink([&](LogLevel, std::string_view line) { lines.emplace_back(line); });
   auto store = open([](std::uint64_t, const io::ReadRequest&, std::int32_t result) {
