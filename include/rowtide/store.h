@@ -36,7 +36,7 @@ struct StoreOptions {
   std::uint64_t memory_bytes = 0;
   Mode mode = Mode::kCache;
   /// Reads one reader keeps in flight; also the limit that all readers of one device share. 1 to 1,024;
-  /// 0: what `rowtide calibrate` found best for the device, else 128.
+  /// 0: what `rowtide calibrate` found best for the device, else 256.
   std::uint32_t queue_depth = 0;
   /// Whether the cache gives memory back while the machine is short of it, and takes it again later. Where CPU and GPU
   /// share one memory it never does: there the cache holds all of its memory from the start, so that the engine can

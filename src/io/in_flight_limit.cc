@@ -5,6 +5,11 @@
 #include <mutex>
 
 namespace rowtide::io {
+namespace {
+
+constexpr std::int32_t kHeldBackMax = 42;  // keeps a flash drive near its full rate, and an urgent read waits for no more
+
+}  // namespace
 
 /// Permits that a party of this urgency may hold; 0: none until the urgent parties are gone.
 std::int32_t InFlightLimit::share_of(Urgency urgency) const {
@@ -13,7 +18,7 @@ std::int32_t InFlightLimit::share_of(Urgency urgency) const {
   const bool held_back =
       (urgency == Urgency::kPrefetch && parties(Urgency::kBulk) > 0) ||
       (urgency == Urgency::kBulk && (urgent || now_() < urgent_until_.load(std::memory_order_relaxed)));
-  const std::int32_t together = held_back ? limit_ / 3 : limit_;
+  const std::int32_t together = held_back ? std::min(limit_ / 3, kHeldBackMax) : limit_;
   return std::max(1, together / std::max(1, parties(urgency)));
 }
 

@@ -25,7 +25,7 @@ enum class Urgency : std::uint8_t {
 ///   prefetch  the limit; a third of it while a bulk party is joined; nothing while an urgent one is
 ///
 /// Urgent parties linger because a decoder comes back with every token: a bulk batch that filled the device in between
-/// would be in the way of each of its reads. A third of the limit loses a device little of its speed.
+/// would be in the way of each of its reads. "A third" is never more than 42, which loses a device little of its speed.
 ///
 /// Nothing is taken back: a batch lets permits go as its reads complete, and gets no new ones while it holds
 /// its share. Whoever waits must get on, whatever others hold: a party that holds none always gets one, beyond

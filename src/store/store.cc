@@ -18,7 +18,7 @@
 namespace rowtide {
 namespace {
 
-constexpr std::uint32_t kDepthDefault = 128;
+constexpr std::uint32_t kDepthDefault = 256;
 constexpr std::uint32_t kDepthMax = 1024;
 
 /// As asked, else as calibrated for the device that the table lies on.

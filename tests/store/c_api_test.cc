@@ -318,7 +318,7 @@ TEST(CApi, RefusesOptionsItDoesNotKnow) {
   const rowtide_store_options standard{sizeof(standard), 0, 0, 0};
   expect_ok(rowtide_store_open(table, &standard, &store));
   const OwnedStore owned(store);
-  EXPECT_NE(std::string(rowtide_store_method(store)).find("depth 128"), std::string::npos);
+  EXPECT_NE(std::string(rowtide_store_method(store)).find("depth 256"), std::string::npos);
 }
 
 TEST(CApi, CountersGrowWithoutBreakingOldCallers) {

@@ -29,7 +29,7 @@ constexpr Way kWays[] = {
 std::shared_ptr<Store> open_by(const Table& table, const Way& way, StoreOptions options = {}) {
   options.mode = way.mode;
   auto source = io::open_block_source(RowMap::make(table)->paths(),
-                                      {.depth = options.queue_depth != 0 ? options.queue_depth : 128,
+                                      {.depth = options.queue_depth != 0 ? options.queue_depth : 256,
                                        .allow_uring = way.uring,
                                        .allow_direct = way.direct});
   EXPECT_TRUE(source.ok()) << source.error().message;
@@ -106,7 +106,7 @@ TEST_P(StoreWays, CountsWhatItDid) {
 TEST(Store, NamesItsMethod) {
   TempDir dir;
   const Table table = make_random_table(dir, {}, 4);
-  EXPECT_EQ(open_by(table, kWays[2])->method(), "16 pread threads, buffered I/O, 4096-byte blocks, depth 128");
+  EXPECT_EQ(open_by(table, kWays[2])->method(), "16 pread threads, buffered I/O, 4096-byte blocks, depth 256");
 }
 
 TEST(Store, DecodesAsAsked) {

@@ -16,7 +16,7 @@ extern char** environ;
 namespace rowtide::cli {
 namespace {
 
-constexpr std::size_t kFioDepth = 128;  // the store's default
+constexpr std::size_t kFioDepth = 256;  // the store's default
 
 /// fio separates names of files by colons.
 std::string fio_files(const BenchSource& source) {
