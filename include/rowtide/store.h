@@ -48,7 +48,7 @@ struct StoreOptions {
 inline constexpr std::uint64_t kMemoryBytesMin = std::uint64_t{32} << 20;
 
 /// The budget of a process that names none: 1 GiB, or an eighth of the memory that is available, if that is
-/// less; never below kMemoryBytesMin.
+/// less; never below kMemoryBytesMin. Where the first store's table is to be resident, its bytes come on top.
 std::uint64_t default_memory_bytes();
 
 /// What a store has done since it was opened, totals over all its readers; and the memory that all stores of

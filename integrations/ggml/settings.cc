@@ -69,7 +69,7 @@ Result<void> check_store_options(const StoreOptions& options) {
                              byte_size_text(options.memory_bytes))};
   }
   if (options.memory_bytes >= kMemoryBytesMin) return {};
-  return Error{ErrorCode::kUsage, fmt::format("a memory budget of {} is too small; give {} or more",
+  return Error{ErrorCode::kUsage, fmt::format("a memory budget of {} bytes is too small; give {} or more",
                                               byte_size_text(options.memory_bytes), byte_size_text(kMemoryBytesMin))};
 }
 

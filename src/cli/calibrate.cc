@@ -98,8 +98,9 @@ Calibrated calibrate(const std::string& path) {
   } else if (!source->direct()) {
     done.notes.push_back("no direct I/O here: these are figures of the page cache, and nothing is kept");
   } else {
-    check(io::keep_figures(done.drive, done.figures));
-    done.kept = io::figures_path(done.drive);
+    const auto kept = io::keep_figures(done.drive, done.figures);
+    if (kept) done.kept = io::figures_path(done.drive);
+    if (!kept) done.notes.push_back(fmt::format("the figures could not be kept: {}", kept.error().message));
   }
   const double best = best_rate(done.figures);
   if (best < kSlowReadsPerS) {

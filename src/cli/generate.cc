@@ -44,7 +44,7 @@ bool read_options(const Arguments& arguments, GenerateOptions& options) {
   if (no_store && !mode.empty()) parser.fail("--mode is the store's, which --no-store leaves out");
   options.mode = mode_named(mode);
   if (prompt.has_value() == file.has_value()) parser.fail("give one of -p and -f");
-  options.prompt = prompt ? *prompt : read_text(*file);
+  options.prompt = prompt ? *prompt : read_utf8(*file);
   if (options.prompt.empty()) throw usage_failure("the prompt is empty");
   options.with_store = !no_store;
   return true;

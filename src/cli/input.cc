@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "cli/failure.h"
+#include "cli/json_output.h"
 #include "rowtide/byte_size.h"
 
 namespace rowtide::cli {
@@ -56,6 +57,16 @@ std::vector<std::int64_t> parse_ids(std::string_view option, std::string_view li
     start = list.find_first_not_of(kSeparators, end);
   }
   return ids;
+}
+
+std::string read_utf8(const std::string& path) {
+  std::string text = read_text(path);
+  try {
+    (void)Json(text).dump();  // refuses what is no UTF-8
+  } catch (const Json::type_error&) {
+    throw Failure(kExitRefused, "malformed", fmt::format("{}: holds no UTF-8 text", path));
+  }
+  return text;
 }
 
 std::string read_text(const std::string& path, std::size_t longest) {

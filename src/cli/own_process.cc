@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <vector>
 
@@ -88,6 +89,9 @@ Json run_own_process(Arguments arguments, const std::string& input) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == kExitDone && document.is_object()) return document;
   if (WIFEXITED(status) && document.is_object() && document.contains("error")) {
     throw Failure(static_cast<ExitCode>(WEXITSTATUS(status)), document["error"]["code"], document["error"]["message"]);
+  }
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS) {
+    throw Failure(kExitFailed, "io", "a file was cut short while a process that was measured had it mapped");
   }
   throw process_failure(WIFSIGNALED(status) ? fmt::format("it was killed by signal {}", WTERMSIG(status))
                                             : fmt::format("it ended with code {}", WEXITSTATUS(status)));

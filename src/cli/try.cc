@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 
+#include <csignal>
 #include <limits>
 #include <optional>
 
@@ -53,7 +55,8 @@ bool read_arguments(const Arguments& arguments, TryArguments& given) {
   parser.number("--ubatch", given.options.ubatch, 1, 65536, "prompt tokens that are computed together");
   parser.hidden("--child", given.child);
   if (!parser.parse(arguments)) return false;
-  given.options.prompt = given.child ? read_text("-") : given.prompt_file ? read_text(*given.prompt_file) : kTryPrompt;
+  if (given.child) ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody waits for what it measures any more
+  given.options.prompt = given.child ? read_text("-") : given.prompt_file ? read_utf8(*given.prompt_file) : kTryPrompt;
   if (given.options.prompt.empty()) throw usage_failure("the prompt is empty");
   return true;
 }

@@ -7,7 +7,8 @@
 namespace rowtide::io {
 namespace {
 
-constexpr std::int32_t kHeldBackMax = 42;  // keeps a flash drive near its full rate, and an urgent read waits for no more
+constexpr std::int32_t kHeldBackMax =
+    42;  // keeps a flash drive near its full rate, and an urgent read waits for no more
 
 }  // namespace
 

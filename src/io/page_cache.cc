@@ -91,7 +91,7 @@ Result<double> make_cold(const std::string& path, std::uint64_t begin, std::uint
   if (!share || *share < kColdShare) return share;
   return make_error(ErrorCode::kResource,
                     "{}: {:.1f} % of it stays in memory after eviction, so it is not cold: another process maps or "
-                    "locks it, or its file system keeps files in memory",
+                    "locks it, it is another user's file, or its file system keeps files in memory",
                     path, 100 * *share);
 }
 

@@ -139,7 +139,7 @@ Result<std::shared_ptr<MemoryBudget>> MemoryBudget::of_process(std::uint64_t ask
   }
   const std::uint64_t bytes = asked != 0 ? asked : otherwise;
   if (bytes < kMemoryBytesMin) {
-    return make_error(ErrorCode::kUsage, "a memory budget of {} is too small; give {} or more", byte_size_text(bytes),
+    return make_error(ErrorCode::kUsage, "a memory budget of {} bytes is too small; give {} or more", bytes,
                       byte_size_text(kMemoryBytesMin));
   }
   auto budget = std::make_shared<MemoryBudget>(bytes, held);

@@ -36,11 +36,11 @@ std::uint64_t default_bytes(std::uint64_t available) {
 /// The budget that was asked for, or the default one that suits the mode.
 std::uint64_t wanted_bytes(const Table& table, const StoreOptions& options, const io::AvailableMemory& available) {
   if (options.memory_bytes != 0) return options.memory_bytes;
-  const std::uint64_t whole = resident_budget_bytes(table);
-  const bool room_unasked = whole + kMemoryBytesMin <= available.bytes() / kAutoShare;
-  // And as much again for the buffers of more than a few readers.
-  if (options.mode == Mode::kResident || (options.mode == Mode::kAuto && room_unasked)) return whole + kMemoryBytesMin;
-  return default_bytes(available.bytes());
+  const std::uint64_t standard = default_bytes(available.bytes());
+  const std::uint64_t with_table = standard + table.bytes();
+  const bool room_unasked = with_table <= available.bytes() / kAutoShare;
+  const bool resident = options.mode == Mode::kResident || (options.mode == Mode::kAuto && room_unasked);
+  return resident ? std::max(with_table, resident_budget_bytes(table)) : standard;
 }
 
 MemoryBudget::Held held(const StoreOptions& options) {
@@ -72,7 +72,8 @@ Result<void> check_resident(const Table& table, const MemoryBudget& budget, cons
 
 std::string auto_reason(const Table& table, Mode chosen, const MemoryBudget& budget,
                         const io::AvailableMemory& available) {
-  return fmt::format("{}: its {} {} {}; available {}", mode_name(chosen), byte_size_text(table.bytes()),
+  return fmt::format("{}: its {} ({} with what else is needed) {} {}; available {}", mode_name(chosen),
+                     byte_size_text(table.bytes()), byte_size_text(resident_budget_bytes(table)),
                      chosen == Mode::kResident ? "fit" : "do not fit", budget_text(budget), available.text());
 }
 

@@ -311,7 +311,7 @@ TEST(CApi, RefusesOptionsItDoesNotKnow) {
     expect_error(rowtide_store_open(table, &options, &store), ROWTIDE_ERROR_USAGE, std::to_string(size) + " bytes");
   }
   const rowtide_store_options little{sizeof(little), 0, 1 << 20, 0};
-  expect_error(rowtide_store_open(table, &little, &store), ROWTIDE_ERROR_USAGE, "1.0 MiB");
+  expect_error(rowtide_store_open(table, &little, &store), ROWTIDE_ERROR_USAGE, "1048576");
   const rowtide_store_options odd{sizeof(odd), 0, 0, 9};
   expect_error(rowtide_store_open(table, &odd, &store), ROWTIDE_ERROR_USAGE, "mode 9");
   EXPECT_EQ(store, nullptr);

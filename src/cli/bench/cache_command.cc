@@ -97,7 +97,7 @@ Table find_table(const BenchCacheOptions& options) {
 std::vector<std::int32_t> find_tokens(const BenchCacheOptions& options) {
   if (options.trace) return read_token_trace(*options.trace);
 #ifdef ROWTIDE_HAS_LLAMA
-  std::vector<std::int32_t> tokens = tokens_of(*options.path, read_text(*options.text));
+  std::vector<std::int32_t> tokens = tokens_of(*options.path, read_utf8(*options.text));
   if (tokens.empty()) throw usage_failure("--text: the text is empty");
   return tokens;
 #else
@@ -108,13 +108,22 @@ std::vector<std::int32_t> find_tokens(const BenchCacheOptions& options) {
 /// Hit shares: a line for each policy, a column for each size.
 using Curves = std::vector<std::vector<double>>;
 
+/// No policy does better with more than holds all that the trace asks for, and models take memory by the size they are
+/// given.
+std::uint64_t enough_for_all(const std::string& policy, const BundleTrace& trace, const Table& table) {
+  constexpr std::uint64_t kPageBytes = 4096, kEntryBytes = 128, kAtLeast = 64 << 20;
+  const std::uint64_t row_bytes = policy == "page_cache" ? 2 * (table.row_bytes + kPageBytes) : table.row_bytes;
+  return kAtLeast + 2 * trace.distinct() * (trace.rows_per_bundle() * row_bytes + kEntryBytes);
+}
+
 Curves measure(const BenchCacheOptions& options, const BundleTrace& trace, const Table& table) {
   Progress progress("caches");
   Curves curves(options.policies.size());
   double steps = static_cast<double>(options.policies.size() * options.memory_bytes.size()), done = 0;
   for (std::size_t i = 0; i < curves.size(); ++i) {
     for (std::uint64_t bytes : options.memory_bytes) {
-      auto policy = make_cache_policy(options.policies[i], {trace, table, bytes});
+      const std::uint64_t used = std::min(bytes, enough_for_all(options.policies[i], trace, table));
+      auto policy = make_cache_policy(options.policies[i], {trace, table, used});
       curves[i].push_back(hit_share(trace, *policy));
       progress.update(++done / steps);
     }

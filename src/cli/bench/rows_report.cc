@@ -25,8 +25,13 @@ double at_share(const std::vector<double>& ascending, double share) {
   return ascending[static_cast<std::size_t>(share * static_cast<double>(ascending.size() - 1) + 0.5)];
 }
 
+double median(const std::vector<double>& ascending) {
+  const std::size_t middle = ascending.size() / 2;
+  return ascending.size() % 2 == 1 ? ascending[middle] : (ascending[middle - 1] + ascending[middle]) / 2;
+}
+
 Json median_or_null(const std::vector<double>& ascending) {
-  return ascending.empty() ? Json() : Json(at_share(ascending, 0.5));
+  return ascending.empty() ? Json() : Json(median(ascending));
 }
 
 std::optional<double> rows_per_s(const Measurement& run) {
@@ -79,7 +84,7 @@ Json result_json(const BenchRowsOptions& options, const BenchSource& source, con
   result["reads_per_s"] = median_or_null(figures(method, reads_per_s));
   result["least"] = rates.front();
   result["most"] = rates.back();
-  result["spread"] = (rates.back() - rates.front()) / at_share(rates, 0.5);
+  result["spread"] = (rates.back() - rates.front()) / median(rates);
   add_percentiles(method, result);
   result["cpu_us_per_row"] = median_or_null(figures(method, cpu_us));
   result["hit_share"] = median_or_null(figures(method, [](const Measurement& run) { return run.hit_share; }));
@@ -121,7 +126,7 @@ Json ratio_json(const MethodRuns& ours, const MethodRuns& theirs) {
                         : ratios.back() < 1.0  ? "slower"
                                                : "within the spread";
   return {{"of", by_reads ? "reads_per_s" : "rows_per_s"},
-          {"ratio", at_share(ratios, 0.5)},
+          {"ratio", median(ratios)},
           {"least", ratios.front()},
           {"most", ratios.back()},
           {"verdict", verdict}};
