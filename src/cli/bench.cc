@@ -42,7 +42,7 @@ ExitCode run_bench(const Arguments& arguments) {
   }
   auto bench = std::find_if(kBenches.begin(), kBenches.end(), [&](const Command& known) { return known.name == name; });
   if (bench != kBenches.end()) return bench->run(Arguments(arguments.begin() + 1, arguments.end()));
-  if (name.empty() || name.starts_with("-")) throw usage_failure("say what to measure; see rowtide bench --help");
+  if (name.empty() || name.starts_with('-')) throw usage_failure("say what to measure; see rowtide bench --help");
   std::vector<std::string> names;
   for (const Command& known : kBenches) names.emplace_back(known.name);
   throw usage_failure("unknown benchmark '{}'{}; see rowtide bench --help", name, suggestion(name, names));

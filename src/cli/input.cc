@@ -80,7 +80,8 @@ std::string read_text(const std::string& path, std::size_t longest) {
 
   std::string text;
   std::array<char, 1 << 16> buffer;
-  while (std::size_t bytes = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
+  for (std::size_t bytes = buffer.size(); bytes == buffer.size();) {
+    bytes = std::fread(buffer.data(), 1, buffer.size(), file.get());
     text.append(buffer.data(), bytes);
     if (text.size() > longest) {
       throw Failure(kExitRefused, "too_long", fmt::format("{}: more than {} bytes", name, longest));

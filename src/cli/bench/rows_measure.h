@@ -35,7 +35,7 @@ class RowsBench {
   ~RowsBench();
 
   /// Throws a Failure; one of code "unsupported" says that the method cannot be measured here.
-  Measurement measure(const std::string& method, std::size_t batch);
+  Measurement measure(const std::string& name, std::size_t batch);
 
   double cold_share() const { return cold_share_; }  // greatest share of a file left after eviction
   /// Of Rowtide, over its measurements; zeros and no way before the first.
@@ -55,7 +55,7 @@ class RowsBench {
   std::uint64_t rows_wanted(std::size_t batch) const;
   Trace next_trace(std::size_t batch);
   Measurement measure_fio(std::size_t batch);
-  GatherMethod& opened_method(const std::string& method, const Trace& trace);
+  GatherMethod& opened_method(const std::string& name, const Trace& trace);
   void wake(GatherMethod& method, std::span<const RowId> ids, std::size_t batch);
   void warm_up(const std::string& name, GatherMethod& method, const Trace& trace, std::size_t batch);
   void warm_store(GatherMethod& method, std::span<const RowId> ids, std::size_t batch);

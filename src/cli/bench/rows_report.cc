@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "cli/text_table.h"
@@ -22,7 +23,7 @@ std::vector<double> figures(const MethodRuns& method,
 }
 
 double at_share(const std::vector<double>& ascending, double share) {
-  return ascending[static_cast<std::size_t>(share * static_cast<double>(ascending.size() - 1) + 0.5)];
+  return ascending[static_cast<std::size_t>(std::lround(share * static_cast<double>(ascending.size() - 1)))];
 }
 
 double median(const std::vector<double>& ascending) {
@@ -144,7 +145,7 @@ std::string cell(const Json& value, const char* format) {
 }
 
 std::string rate_cell(const Json& value) {
-  return value.is_null() ? "-" : grouped(static_cast<std::uint64_t>(value.get<double>() + 0.5));
+  return value.is_null() ? "-" : grouped(static_cast<std::uint64_t>(std::llround(value.get<double>())));
 }
 
 std::vector<std::string> report_line(const Json& result, const Json& ratios) {

@@ -21,7 +21,7 @@ class UringMethod final : public GatherMethod {
   explicit UringMethod(const BenchSource& source)
       : source_(source),
         files_(source, O_DIRECT),
-        slot_bytes_((source.table.row_bytes + 2 * source.block_bytes - 2) / source.block_bytes * source.block_bytes),
+        slot_bytes_((source.table.row_bytes + 2ULL * source.block_bytes - 2) / source.block_bytes * source.block_bytes),
         buffer_(static_cast<std::byte*>(std::aligned_alloc(source.block_bytes, kUringDepth * slot_bytes_)),
                 &std::free) {
     if (!buffer_) throw std::bad_alloc();
