@@ -47,6 +47,10 @@ struct StoreOptions {
 /// Never less than this: the smallest cache worth having, and one reader.
 inline constexpr std::uint64_t kMemoryBytesMin = std::uint64_t{32} << 20;
 
+/// What can be said of options before there is a table: kUsage for a budget below kMemoryBytesMin or a queue that is
+/// too deep. Store::open() does it first.
+Result<void> check_options(const StoreOptions& options);
+
 /// The budget of a process that names none: 1 GiB, or an eighth of the memory that is available, if that is
 /// less; never below kMemoryBytesMin. Where the first store's table is to be resident, its bytes come on top.
 std::uint64_t default_memory_bytes();

@@ -61,16 +61,13 @@ Result<Settings> read_settings() {
 }
 
 Result<void> check_store_options(const StoreOptions& options) {
-  if (options.memory_bytes == 0) return {};
-  if (options.mode == Mode::kDisk) {
+  if (options.memory_bytes != 0 && options.mode == Mode::kDisk) {
     return Error{ErrorCode::kUsage,
                  fmt::format("the mode disk keeps no row in memory, so a memory budget of {} would hold nothing: leave "
                              "out one of the two",
                              byte_size_text(options.memory_bytes))};
   }
-  if (options.memory_bytes >= kMemoryBytesMin) return {};
-  return Error{ErrorCode::kUsage, fmt::format("a memory budget of {} bytes is too small; give {} or more",
-                                              byte_size_text(options.memory_bytes), byte_size_text(kMemoryBytesMin))};
+  return check_options(options);
 }
 
 bool is_table(const Settings& settings, const char* name, long row_values) {

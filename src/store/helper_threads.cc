@@ -25,7 +25,7 @@ HelperThreads::HelperThreads(unsigned threads) {
   try {
     for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { help(); });
   } catch (const std::system_error& failure) {
-    log_line(LogLevel::kDebug, fmt::format("{} of {} helper threads: {}", threads_.size(), threads, failure.what()));
+    log(LogLevel::kDebug, "{} of {} helper threads: {}", threads_.size(), threads, failure.what());
   }
 }
 

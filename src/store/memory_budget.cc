@@ -138,10 +138,6 @@ Result<std::shared_ptr<MemoryBudget>> MemoryBudget::of_process(std::uint64_t ask
                       byte_size_text(asked), byte_size_text(budget->bytes()));
   }
   const std::uint64_t bytes = asked != 0 ? asked : otherwise;
-  if (bytes < kMemoryBytesMin) {
-    return make_error(ErrorCode::kUsage, "a memory budget of {} bytes is too small; give {} or more", bytes,
-                      byte_size_text(kMemoryBytesMin));
-  }
   auto budget = std::make_shared<MemoryBudget>(bytes, held);
   process_budget = budget;
   return budget;

@@ -31,7 +31,8 @@ class MemoryBudget {
   static constexpr std::size_t kUses = 3;
 
   /// The process's budget: that of its stores if it has any (kUsage if `asked` is neither 0 nor the same), else a new
-  /// one of `asked` bytes, or of `otherwise` where that is 0, whose memory is `held` so. kUsage below kMemoryBytesMin.
+  /// one of `asked` bytes, or of `otherwise` where that is 0, whose memory is `held` so. Neither is below
+  /// kMemoryBytesMin.
   static Result<std::shared_ptr<MemoryBudget>> of_process(std::uint64_t asked, std::uint64_t otherwise, Held held);
 
   MemoryBudget(std::uint64_t bytes, Held held) : bytes_(bytes), held_(held) {}

@@ -21,7 +21,7 @@ PressureWatch::PressureWatch(MemoryBudget& budget) : budget_(budget) {
   try {
     thread_ = std::thread([this] { watch(); });
   } catch (const std::system_error& failure) {
-    log_line(LogLevel::kWarn, fmt::format("no thread can be started to watch memory pressure: {}", failure.what()));
+    log(LogLevel::kWarn, "no thread can be started to watch memory pressure: {}", failure.what());
   }
 }
 
@@ -53,8 +53,8 @@ void PressureWatch::look(io::MemoryYielding& yielding) {
   const bool yields = decision.action == io::MemoryYielding::Action::kYield;
   const std::uint64_t changed = yields ? limit - std::min(limit, decision.bytes) : limit + decision.bytes;
   budget_.set_cache_limit(changed);
-  log_line(LogLevel::kDebug, fmt::format("memory is {}: the cache may hold {}", yields ? "short" : "there again",
-                                         byte_size_text(changed)));
+  log(LogLevel::kDebug, "memory is {}: the cache may hold {}", yields ? "short" : "there again",
+      byte_size_text(changed));
 }
 
 }  // namespace rowtide

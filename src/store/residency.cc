@@ -33,13 +33,12 @@ std::uint64_t default_bytes(std::uint64_t available) {
   return std::max(kMemoryBytesMin, std::min(kDefaultBytes, available / kDefaultShare));
 }
 
-/// The budget that was asked for, or the default one that suits the mode.
-std::uint64_t wanted_bytes(const Table& table, const StoreOptions& options, const io::AvailableMemory& available) {
-  if (options.memory_bytes != 0) return options.memory_bytes;
+/// The budget where none is asked for.
+std::uint64_t budget_unasked(const Table& table, Mode mode, const io::AvailableMemory& available) {
   const std::uint64_t standard = default_bytes(available.bytes());
   const std::uint64_t with_table = standard + table.bytes();
   const bool room_unasked = with_table <= available.bytes() / kAutoShare;
-  const bool resident = options.mode == Mode::kResident || (options.mode == Mode::kAuto && room_unasked);
+  const bool resident = mode == Mode::kResident || (mode == Mode::kAuto && room_unasked);
   return resident ? std::max(with_table, resident_budget_bytes(table)) : standard;
 }
 
@@ -87,7 +86,8 @@ std::uint64_t default_memory_bytes() {
 Result<Residency> decide_residency(const Table& table, const StoreOptions& options) {
   const auto available = available_beside(&table);
   if (!available) return available.error();
-  auto budget = MemoryBudget::of_process(options.memory_bytes, wanted_bytes(table, options, *available), held(options));
+  auto budget =
+      MemoryBudget::of_process(options.memory_bytes, budget_unasked(table, options.mode, *available), held(options));
   if (!budget) return budget.error();
   (*budget)->add_table(table);
   const std::uint64_t bytes = (*budget)->bytes();

@@ -91,9 +91,10 @@ void ResidentRows::fill() {
   source_.limit().leave(io::Urgency::kPrefetch);
   source_.limit().release(static_cast<std::uint32_t>(in_flight_));
   if (filled) return;
-  log_line(LogLevel::kWarn, fmt::format("table {}: filling it stopped at row {} of {}: {}; the rest is served from the "
-                                        "cache and the files",
-                                        table_.name, this->filled(), table_.rows, filled.error().message));
+  log(LogLevel::kWarn,
+      "table {}: filling it stopped at row {} of {}: {}; the rest is served from the "
+      "cache and the files",
+      table_.name, this->filled(), table_.rows, filled.error().message);
 }
 
 /// Chunk k goes through slot k % kSlots and is submitted once chunk k - kSlots has been published.

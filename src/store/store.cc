@@ -80,8 +80,7 @@ class OpenStore final : public Store {
         prefetcher_ = *std::move(started);
       } else {
         prefetcher_refused_ = true;
-        log_line(LogLevel::kWarn,
-                 fmt::format("table {}: hints are not followed: {}", shared_->table.name, started.error().message));
+        log(LogLevel::kWarn, "table {}: hints are not followed: {}", shared_->table.name, started.error().message);
       }
     }
     return prefetcher_.get();
@@ -127,28 +126,23 @@ Result<void> use_cache(StoreShared& shared) {
   return {};
 }
 
-}  // namespace
-
-Result<std::shared_ptr<Store>> open_store(Table table, std::unique_ptr<io::BlockSource> source,
-                                          const StoreOptions& options) {
+/// Opens a store over files that `map` names and `source` has open.
+Result<std::shared_ptr<Store>> serve(Table table, RowMap map, std::unique_ptr<io::BlockSource> source,
+                                     std::uint32_t depth, const StoreOptions& options) {
   if (table.bundle_rows == 0 || table.bundle_rows > kBundleRowsMax) {
     return make_error(ErrorCode::kUsage, "table {}: bundles of {} rows; 1 to {} can be served", table.name,
                       table.bundle_rows, kBundleRowsMax);
   }
-  auto map = RowMap::make(table);
-  if (!map) return map.error();
-  if (auto fits = check_files(table, *map, *source); !fits) return fits.error();
+  if (auto fits = check_files(table, map, *source); !fits) return fits.error();
   auto residency = decide_residency(table, options);
   if (!residency) return residency.error();
-  if (!residency->reason.empty()) {
-    log_line(LogLevel::kInfo, fmt::format("table {}: mode {}", table.name, residency->reason));
-  }
+  if (!residency->reason.empty()) log(LogLevel::kInfo, "table {}: mode {}", table.name, residency->reason);
 
   auto shared = std::make_shared<StoreShared>();
   shared->table = std::move(table);
-  shared->map = *std::move(map);
+  shared->map = std::move(map);
   shared->source = std::move(source);
-  shared->depth = depth_of(options, shared->table);
+  shared->depth = depth;
   shared->budget = std::move(residency->budget);
   if (residency->mode == Mode::kResident) {
     auto resident = ResidentRows::start(shared->table, shared->map, *shared->source, *shared->budget);
@@ -161,16 +155,37 @@ Result<std::shared_ptr<Store>> open_store(Table table, std::unique_ptr<io::Block
   return std::shared_ptr<Store>(std::make_shared<OpenStore>(std::move(shared), residency->mode));
 }
 
-Result<std::shared_ptr<Store>> Store::open(Table table, StoreOptions options) {
+}  // namespace
+
+Result<void> check_options(const StoreOptions& options) {
   if (options.queue_depth > kDepthMax) {
     return make_error(ErrorCode::kUsage, "queue depth {} is more than {}", options.queue_depth, kDepthMax);
   }
+  if (options.memory_bytes != 0 && options.memory_bytes < kMemoryBytesMin) {
+    return make_error(ErrorCode::kUsage, "a memory budget of {} bytes is too small; give {} or more",
+                      options.memory_bytes, byte_size_text(kMemoryBytesMin));
+  }
+  return {};
+}
+
+Result<std::shared_ptr<Store>> open_store(Table table, std::unique_ptr<io::BlockSource> source,
+                                          const StoreOptions& options) {
+  if (auto valid = check_options(options); !valid) return valid.error();
+  auto map = RowMap::make(table);
+  if (!map) return map.error();
+  const std::uint32_t depth = depth_of(options, table);
+  return serve(std::move(table), *std::move(map), std::move(source), depth, options);
+}
+
+Result<std::shared_ptr<Store>> Store::open(Table table, StoreOptions options) {
   return without_throwing([&]() -> Result<std::shared_ptr<Store>> {
+    if (auto valid = check_options(options); !valid) return valid.error();
     auto map = RowMap::make(table);
     if (!map) return map.error();
-    auto source = io::open_block_source(map->paths(), {.depth = depth_of(options, table)});
+    const std::uint32_t depth = depth_of(options, table);
+    auto source = io::open_block_source(map->paths(), {.depth = depth});
     if (!source) return source.error();
-    return open_store(std::move(table), *std::move(source), options);
+    return serve(std::move(table), *std::move(map), *std::move(source), depth, options);
   });
 }
 

@@ -289,10 +289,10 @@ void StoreReader::judge_drive(const RunTotals& run_totals) const {
   if (run_totals.reads < kJudgedByReads || for_cache_) return;
   const double reads_per_s = 1e9 * static_cast<double>(run_totals.reads) / static_cast<double>(run_totals.wait_ns + 1);
   if (reads_per_s >= kSlowReadsPerS || store_->slow_drive_told.exchange(true)) return;
-  log_line(LogLevel::kWarn,
-           fmt::format("{}: its drive gives no more than {:.0f} random reads a second, as a hard disk or a throttled "
-                       "volume does: move the file to flash storage, or make the table resident",
-                       store_->map.paths().front(), reads_per_s));
+  log(LogLevel::kWarn,
+      "{}: its drive gives no more than {:.0f} random reads a second, as a hard disk or a throttled "
+      "volume does: move the file to flash storage, or make the table resident",
+      store_->map.paths().front(), reads_per_s);
 }
 
 Counters StoreReader::counted(const RunTotals& run_totals) const {

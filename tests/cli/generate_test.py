@@ -96,7 +96,7 @@ class Generate(ProgramTest):
                 (["--no-store", "--memory", "1G"], ["--memory", "--no-store"]),
                 (["--memory", "1G", "--no-store"], ["--memory", "--no-store"]),
                 (["--mode", "auto", "--no-store"], ["--mode", "--no-store"]),
-                (["--memory", "1M"], ["1.0 MiB", "32.0 MiB or more"]), (["--memory", "much"], ["--memory", "much"]),
+                (["--memory", "1M"], ["1048576 bytes", "32.0 MiB or more"]), (["--memory", "much"], ["--memory", "much"]),
                 (["--mode", "fast"], ["--mode", "fast"])]:
             with self.subTest(option):
                 self.fail_with(USAGE, "usage", *start, *option, words=words)

@@ -51,7 +51,7 @@ class Modes(EndToEndTest):
     def test_values_that_cannot_be_used(self):
         for environment, words in [({"ROWTIDE_MODE": "fast"}, ["ROWTIDE_MODE", "fast"]),
                                    ({"ROWTIDE_MEMORY": "much"}, ["ROWTIDE_MEMORY", "much"]),
-                                   ({"ROWTIDE_MEMORY": "1MiB"}, ["1.0 MiB", "32.0 MiB or more"]),
+                                   ({"ROWTIDE_MEMORY": "1MiB"}, ["1048576 bytes", "32.0 MiB or more"]),
                                    ({"ROWTIDE_MEMORY": "1GiB", "ROWTIDE_MODE": "disk"}, ["disk", "1.000 GiB"]),
                                    ({"ROWTIDE_METRICS": "127.0.0.1:1"}, ["ROWTIDE_METRICS"])]:
             with self.subTest(environment):
