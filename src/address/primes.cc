@@ -59,4 +59,12 @@ std::uint64_t next_prime(std::uint64_t n) {
   return n;
 }
 
+std::uint64_t DistinctPrimes::take(std::uint64_t base) {
+  const auto at = reached_.find(base);
+  std::uint64_t prime = next_prime(at == reached_.end() ? base : at->second + 1);
+  while (!taken_.insert(prime).second) prime = next_prime(prime + 1);
+  reached_[base] = prime;
+  return prime;
+}
+
 }  // namespace rowtide

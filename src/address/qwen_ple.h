@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
 
+#include "address/xor_constants.h"
 #include "rowtide/addressing.h"
 #include "rowtide/result.h"
 
@@ -25,14 +25,7 @@ struct QwenPleConfig {
   std::uint32_t dense_index = 0;  // rank of this table's layer among the layers that have one
 };
 
-/// What follows from a QwenPleConfig. Heads lie order by order, as in a token's rows.
-struct QwenPleConstants {
-  std::vector<std::uint64_t> multipliers;   // ngram_size odd numbers; [k] goes with the token k positions back
-  std::vector<std::uint64_t> head_sizes;    // primes
-  std::vector<std::uint64_t> head_offsets;  // running sum of head_sizes, from 0
-
-  bool operator==(const QwenPleConstants&) const = default;
-};
+using QwenPleConstants = XorConstants;
 
 /// Derives the constants. kUsage, naming the value, for a configuration no model can have: vocab_size or
 /// base below 1, ngram_size outside 2..8, heads_per_order outside 1..64, a dense_index that brings the

@@ -1,0 +1,51 @@
+#include "address/unigram.h"
+
+#include <cassert>
+
+#include "base/error.h"
+
+namespace rowtide {
+namespace {
+
+class Unigram final : public Addressing {
+ public:
+  explicit Unigram(const UnigramConfig& config)
+      : rows_(static_cast<std::uint64_t>(config.vocab_size)), image_(config.image_token_id) {}
+
+  std::string_view family() const override { return "unigram"; }
+  std::span<const std::uint32_t> orders() const override { return kOrders; }
+  std::uint32_t heads_per_order() const override { return 1; }
+  std::uint64_t row_count() const override { return rows_; }
+  std::size_t history_tokens() const override { return 0; }
+  History start() const override { return {}; }
+  std::optional<TokenId> image_token_id() const override { return image_; }
+
+  void rows(std::span<const TokenId> tokens, History& history, std::span<RowId> ids) const override {
+    assert(ids.size() == tokens.size());
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const auto id = static_cast<std::uint64_t>(tokens[i]);
+      ids[i] = id < rows_ ? id : 0;
+    }
+    history.clear();
+  }
+
+ private:
+  static constexpr std::uint32_t kOrders[] = {1};
+
+  std::uint64_t rows_;
+  std::optional<TokenId> image_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const Addressing>> make_unigram(const UnigramConfig& config) {
+  if (config.vocab_size < 1) {
+    return make_error(ErrorCode::kUsage, "vocab_size {} is no configuration of a unigram table: it must be at least 1",
+                      config.vocab_size);
+  }
+  return {std::make_shared<Unigram>(config)};
+}
+
+UnigramConfig released_unigram() { return {.vocab_size = 262'144, .image_token_id = std::nullopt}; }
+
+}  // namespace rowtide
