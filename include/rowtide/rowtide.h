@@ -42,7 +42,8 @@
 extern "C" {
 #endif
 
-/* ---- Version. What the header says, and what the library that runs says. ---- */
+/* ---- Version. What the header says, and what the library that runs says: a program compares the two before anything
+ * else. While MAJOR is 0, a program needs a library of the MINOR it was compiled with; PATCH does not matter. ---- */
 
 #define ROWTIDE_VERSION_MAJOR 0
 #define ROWTIDE_VERSION_MINOR 1
@@ -134,7 +135,8 @@ enum {
   ROWTIDE_MODE_AUTO = 4      /* RESIDENT where the whole table fits the budget, else CACHE */
 };
 
-/* Set `size` to sizeof(rowtide_store_options); a 0 elsewhere is the library's own choice. */
+/* Set `size` to sizeof(rowtide_store_options); a 0 elsewhere is the library's own choice. Fields are only ever added at
+ * the end; one that is set and that an older library does not know is an error. */
 typedef struct rowtide_store_options {
   uint64_t size;
   uint64_t queue_depth;  /* reads in flight of one reader, and of all readers of one device; up to 1,024 */

@@ -103,13 +103,36 @@ Result<void> address(const rowtide::Addressing& addressing, std::span<const rowt
   return {};
 }
 
-Result<rowtide::StoreOptions> store_options(const rowtide_store_options* given) {
-  rowtide::StoreOptions options;
-  if (given == nullptr) return options;
-  if (given->size != sizeof(rowtide_store_options)) {
-    return make_error(ErrorCode::kUsage, "rowtide_store_options of {} bytes; this library knows {}", given->size,
-                      sizeof(rowtide_store_options));
+constexpr std::uint64_t kOptionsBytesMin = 32;    // of version 0.1.0
+constexpr std::uint64_t kOptionsBytesMax = 4096;  // more is no size, but a field that was never set
+
+/// The options of a caller whose header may be older, with fewer fields, or newer: what it knows beyond this library
+/// must be left to the library.
+Result<rowtide_store_options> known_options(const rowtide_store_options& given) {
+  const std::uint64_t size = given.size;
+  if (size < kOptionsBytesMin || size > kOptionsBytesMax || size % sizeof(std::uint64_t) != 0) {
+    return make_error(ErrorCode::kUsage, "rowtide_store_options of {} bytes; set size to sizeof(rowtide_store_options)",
+                      size);
   }
+  rowtide_store_options known{};
+  std::memcpy(&known, &given, std::min<std::uint64_t>(size, sizeof(known)));
+  for (std::uint64_t at = sizeof(known); at < size; at += sizeof(std::uint64_t)) {
+    std::uint64_t unknown = 0;
+    std::memcpy(&unknown, reinterpret_cast<const char*>(&given) + at, sizeof(unknown));
+    if (unknown == 0) continue;
+    return make_error(ErrorCode::kUsage,
+                      "rowtide_store_options of {} bytes has {} at byte {}: an option that this library, version {}, "
+                      "does not know",
+                      size, unknown, at, ROWTIDE_VERSION);
+  }
+  return known;
+}
+
+Result<rowtide::StoreOptions> store_options(const rowtide_store_options* any) {
+  rowtide::StoreOptions options;
+  if (any == nullptr) return options;
+  const auto given = known_options(*any);
+  if (!given) return given.error();
   if (given->queue_depth > UINT32_MAX) {
     return make_error(ErrorCode::kUsage, "queue depth {} is more than 1024", given->queue_depth);
   }

@@ -306,7 +306,7 @@ TEST(CApi, RefusesOptionsItDoesNotKnow) {
     const rowtide_store_options options{sizeof(options), depth, 0, 0};
     expect_error(rowtide_store_open(table, &options, &store), ROWTIDE_ERROR_USAGE, std::to_string(depth));
   }
-  for (const std::uint64_t size : {0ULL, 8ULL, 16ULL, 48ULL}) {
+  for (const std::uint64_t size : {0ULL, 8ULL, 24ULL, 33ULL, 4104ULL, 0xAAAAAAAAAAAAAAAAULL}) {
     const rowtide_store_options options{size, 8, 0, 0};
     expect_error(rowtide_store_open(table, &options, &store), ROWTIDE_ERROR_USAGE, std::to_string(size) + " bytes");
   }
@@ -319,6 +319,25 @@ TEST(CApi, RefusesOptionsItDoesNotKnow) {
   expect_ok(rowtide_store_open(table, &standard, &store));
   const OwnedStore owned(store);
   EXPECT_NE(std::string(rowtide_store_method(store)).find("depth 256"), std::string::npos);
+}
+
+TEST(CApi, TakesOptionsOfANewerHeaderThatAreLeftToTheLibrary) {
+  const OwnedCheckpoint checkpoint = open_model();
+  const rowtide_table* table = rowtide_checkpoint_table(checkpoint.get(), 0);
+  struct {
+    rowtide_store_options known;
+    std::uint64_t unknown[2];
+  } newer{{sizeof(newer), 16, 0, ROWTIDE_MODE_DISK}, {0, 0}};
+  rowtide_store* store = nullptr;
+  expect_ok(rowtide_store_open(table, &newer.known, &store));
+  const OwnedStore owned(store);
+  EXPECT_NE(std::string(rowtide_store_method(store)).find("depth 16"), std::string::npos);
+  EXPECT_EQ(std::string(rowtide_store_mode(store)), "disk");
+
+  newer.unknown[1] = 5;
+  rowtide_store* none = nullptr;
+  expect_error(rowtide_store_open(table, &newer.known, &none), ROWTIDE_ERROR_USAGE, "5 at byte 40");
+  EXPECT_EQ(none, nullptr);
 }
 
 TEST(CApi, CountersGrowWithoutBreakingOldCallers) {
