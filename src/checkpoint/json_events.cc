@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
-#include "checkpoint/json_names.h"
+#include "checkpoint/name_table.h"
 
 namespace rowtide::checkpoint {
 namespace {
@@ -152,24 +152,19 @@ class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool binary(nlohmann::json::binary_t&) override { return false; }  // JSON holds none
 
-  bool start_object(std::size_t) override {
-    names_.object_begins();
-    return opens({.is_list = false}, &JsonVisitor::object_begins);
-  }
+  bool start_object(std::size_t) override { return opens({.is_list = false}, &JsonVisitor::object_begins); }
   bool start_array(std::size_t) override { return opens({.is_list = true}, &JsonVisitor::array_begins); }
-  bool end_object() override {
-    names_.object_ends();
-    return closes(&JsonVisitor::object_ends);
-  }
+  bool end_object() override { return closes(&JsonVisitor::object_ends); }
   bool end_array() override { return closes(&JsonVisitor::array_ends); }
 
   bool key(std::string& name) override {
     bytes_.break_here();
     if (!fits(name)) return false;
-    open_.back().name.assign(name, 0, kPathNameBytes);
-    open_.back().has_name = true;
-    if (!names_.add(name)) return fail(ErrorCode::kMalformed, "occurs twice");
-    if (names_.count() > limits_.names_max) {
+    Open& object = open_.back();
+    object.name.assign(name, 0, kPathNameBytes);
+    object.has_name = true;
+    if (!object.names.add(name)) return fail(ErrorCode::kMalformed, "occurs twice");
+    if (++names_ > limits_.names_max) {
       return fail(ErrorCode::kUnsupported, fmt::format("more than {} names, the limit", limits_.names_max));
     }
     if (is_skipping()) return true;
@@ -194,6 +189,7 @@ class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
     bool has_name = false;
     std::uint64_t index = 0;  // of the list's element being read
     std::string name = {};    // of the object's member being read
+    NameTable names = {};     // of the object's members so far
   };
 
   bool fail(ErrorCode code, std::string_view message) {
@@ -235,6 +231,7 @@ class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool closes(void (JsonVisitor::*event)()) {
+    names_ -= open_.back().names.size();
     open_.pop_back();
     if (!is_skipping()) (visitor_.*event)();
     return heed_refusal() && value_ends();
@@ -265,8 +262,8 @@ class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
   const JsonLimits limits_;
   JsonBytes bytes_;
   JsonVisitor& visitor_;
-  JsonNames names_;
   std::vector<Open> open_;
+  std::size_t names_ = 0;          // of all objects that are open
   std::size_t skipped_below_ = 0;  // how much was open at the name whose value is passed over
   std::optional<Error> error_;
 };

@@ -1,7 +1,7 @@
 // A JSON document that lies in a range of a file, read front to back by events.
 //
 // The document is never in memory as a whole: beside what the visitor keeps, reading takes less than 64 MiB whatever
-// the file says (a window of the file, one text, 16 bytes for each name of the objects that are open). Texts are
+// the file says (a window of the file, one text, 55 bytes for each name of the objects that are open). Texts are
 // checked UTF-8; a name that occurs twice in one object is an error, also in parts that the visitor passes over.
 #pragma once
 
@@ -20,7 +20,7 @@ struct JsonLimits {
   std::uint64_t bytes_max = 100'000'000;                  // of the document
   std::uint32_t depth_max = 32;                           // objects and arrays inside each other
   std::uint32_t text_bytes_max = std::uint32_t{1} << 20;  // of one text, name or number, as the file writes it
-  std::uint32_t names_max = 1'000'000;                    // in all objects that are open at one moment
+  std::uint32_t names_max = 900'000;                      // in all objects that are open at one moment
 };
 
 /// A value that is neither object nor array.
