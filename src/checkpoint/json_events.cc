@@ -26,14 +26,14 @@ class JsonBytes {
     fill();
   }
 
-  bool at_end() const { return next_ == window_.size(); }
-  char next() const { return window_[next_]; }
+  bool at_end() const { return next_ == window_end_; }
+  char next() const { return *next_; }
   void advance() {
-    if (++next_ == window_.size()) fill();
+    if (++next_ == window_end_) fill();
   }
 
   /// In the file, of the byte after the last one that was taken.
-  std::uint64_t offset() const { return window_start_ + next_; }
+  std::uint64_t offset() const { return window_start_ + static_cast<std::uint64_t>(next_ - window_.data()); }
   /// The parser has come to the end of a text or number, and holds none of the bytes before any more.
   void break_here() { last_break_ = offset(); }
 
@@ -44,15 +44,17 @@ class JsonBytes {
  private:
   void fill() {
     window_start_ += window_.size();
-    next_ = 0;
     is_unbroken_ = window_start_ > last_break_ && window_start_ - last_break_ > unbroken_max_;
     const std::uint64_t left = is_unbroken_ ? 0 : end_ - window_start_;
     window_.resize(std::min<std::uint64_t>(kWindowBytes, left));
-    if (window_.empty()) return;
-    auto read = file_.read(window_start_, std::as_writable_bytes(std::span(window_)));
-    if (read) return;
-    error_ = read.error();
-    window_.clear();
+    if (!window_.empty()) {
+      if (auto read = file_.read(window_start_, std::as_writable_bytes(std::span(window_))); !read) {
+        error_ = read.error();
+        window_.clear();
+      }
+    }
+    next_ = window_.data();
+    window_end_ = next_ + window_.size();
   }
 
   const io::File& file_;
@@ -61,7 +63,8 @@ class JsonBytes {
   const std::uint64_t unbroken_max_;
   std::uint64_t last_break_ = window_start_;
   std::vector<char> window_;
-  std::size_t next_ = 0;
+  const char* next_ = nullptr;
+  const char* window_end_ = nullptr;
   std::optional<Error> error_;
   bool is_unbroken_ = false;
 };
@@ -163,7 +166,7 @@ class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
     Open& object = open_.back();
     object.name.assign(name, 0, kPathNameBytes);
     object.has_name = true;
-    if (!object.names.add(name)) return fail(ErrorCode::kMalformed, "occurs twice");
+    if (object.names.add(name)) return fail(ErrorCode::kMalformed, "occurs twice");
     if (++names_ > limits_.names_max) {
       return fail(ErrorCode::kUnsupported, fmt::format("more than {} names, the limit", limits_.names_max));
     }

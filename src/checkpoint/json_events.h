@@ -1,7 +1,7 @@
 // A JSON document that lies in a range of a file, read front to back by events.
 //
 // The document is never in memory as a whole: beside what the visitor keeps, reading takes less than 64 MiB whatever
-// the file says (a window of the file, one text, 55 bytes for each name of the objects that are open). Texts are
+// the file says (a window of the file, one text, 37 bytes for each name of the objects that are open). Texts are
 // checked UTF-8; a name that occurs twice in one object is an error, also in parts that the visitor passes over.
 #pragma once
 

@@ -37,7 +37,7 @@ class ModelConfig {
   // int32_t, uint32_t), is kMalformed: the message names file, key and value.
   template <class T>
   Result<std::optional<T>> integer(std::string_view key) const;
-  /// A single integer counts as a list of one.
+  // A single value counts as a list of one.
   template <class T>
   Result<std::optional<std::vector<T>>> integers(std::string_view key) const;
   Result<std::optional<double>> real(std::string_view key) const;  // integers fit
@@ -66,11 +66,20 @@ class ModelConfig {
     std::string described() const;
   };
 
+  /// Nothing for a scalar of another type.
+  template <class T>
+  using Convert = std::optional<T> (*)(const Scalar&);
+
   ModelConfig() = default;
   const Value* find(std::string_view key) const;
   const Value* find_exactly(std::string_view key) const;
   template <class T>
-  Result<T> integer_of(const Value& value, const Scalar& scalar) const;
+  Result<std::optional<T>> one(const Value* value, Convert<T> convert, std::string_view wanted) const;
+  template <class T>
+  Result<std::optional<std::vector<T>>> many(const Value* value, Convert<T> convert, std::string_view wanted) const;
+  template <class T>
+  static std::optional<T> integer_of(const Scalar& scalar);
+  static std::optional<std::string> text_of(const Scalar& scalar);
   Error unfit(const Value& value, std::string_view wanted) const;
 
   std::string path_;

@@ -13,15 +13,15 @@ constexpr std::size_t kFewest = 8;
 
 }  // namespace
 
-bool NameTable::add(std::string_view name, std::uint32_t number) {
+std::optional<std::uint32_t> NameTable::add(std::string_view name, std::uint32_t number) {
   if ((size_ + 1) * 8 > places_.size() * 7) grow();
   Place place = place_of(name);
   place.number = number;
   const std::size_t position = position_of(place);
-  if (places_[position].low != 0) return false;
+  if (places_[position].low != 0) return places_[position].number;
   places_[position] = place;
   ++size_;
-  return true;
+  return std::nullopt;
 }
 
 std::optional<std::uint32_t> NameTable::find(std::string_view name) const {
@@ -33,12 +33,12 @@ std::optional<std::uint32_t> NameTable::find(std::string_view name) const {
 
 NameTable::Place NameTable::place_of(std::string_view name) {
   const XXH128_hash_t hash = XXH3_128bits(name.data(), name.size());
-  return {std::max<std::uint64_t>(hash.low64, 1), hash.high64, 0};
+  return {std::max<std::uint64_t>(hash.low64, 1), static_cast<std::uint32_t>(hash.high64), 0};
 }
 
 std::size_t NameTable::position_of(const Place& place) const {
   const std::size_t mask = places_.size() - 1;
-  std::size_t at = place.high & mask;
+  std::size_t at = place.low & mask;
   while (places_[at].low != 0 && (places_[at].low != place.low || places_[at].high != place.high)) {
     at = (at + 1) & mask;
   }

@@ -33,10 +33,11 @@ class TensorList {
   /// The tensor of that name; nothing if there is none. One look, whatever the size.
   std::optional<SafetensorsTensor> find(std::string_view name) const;
 
-  /// At the end; the views may be of anything. kUnsupported if a limit below is passed (the message names limit and
-  /// tensor, but no file). The name is not in the list yet (asserted).
-  Result<void> add(const SafetensorsTensor& tensor);
+  /// At the end; the views may be of anything. If the name is there, nothing changes and its tensor's index comes back.
+  /// kUnsupported if a limit below is passed; the message names limit and tensor, but no file.
+  Result<std::optional<std::uint32_t>> add(const SafetensorsTensor& tensor);
 
+  static constexpr std::size_t kFilesMax = 10'000;
   static constexpr std::size_t kTensorsMax = 900'000;
   static constexpr std::size_t kNameBytesMax = std::size_t{64} << 20;  // of all names
   static constexpr std::size_t kDimensionsMax = 2'000'000;             // of all shapes

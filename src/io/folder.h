@@ -19,7 +19,7 @@ struct FolderEntry {
 };
 
 /// What lies in the folder at `path`, ascending by name; links that lead nowhere are left out. kNotFound, kIo;
-/// kUnsupported for what is no folder, and for one of more than kFolderEntriesMax entries.
+/// kUnsupported for what is no folder, kResource for one of more than kFolderEntriesMax entries.
 Result<std::vector<FolderEntry>> list_folder(const std::string& path);
 inline constexpr std::size_t kFolderEntriesMax = 100'000;
 

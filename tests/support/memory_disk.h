@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "io/file.h"
+#include "io/folder.h"
 
 namespace rowtide {
 
@@ -40,6 +41,28 @@ class MemoryDisk {
       return std::unique_ptr<io::File>(new RecordingFile(*this, found->first, found->second));
     };
   }
+
+  /// Folders are what the paths of files say. Valid as long as this disk is.
+  io::FolderLister lister() {
+    return [this](const std::string& path) -> Result<std::vector<io::FolderEntry>> {
+      if (files_.contains(path)) return make_error(ErrorCode::kUnsupported, "{}: is no folder", path);
+      std::map<std::string, io::FolderEntry> entries;
+      const std::string start = path + "/";
+      for (const auto& [file, content] : files_) {
+        if (!file.starts_with(start)) continue;
+        const std::string rest = file.substr(start.size());
+        const std::string name = rest.substr(0, rest.find('/'));
+        entries[name] = {name, name != rest, modified_[start + name]};
+      }
+      if (entries.empty()) return make_error(ErrorCode::kNotFound, "{}: is not there", path);
+      std::vector<io::FolderEntry> list;
+      for (const auto& [name, entry] : entries) list.push_back(entry);
+      return list;
+    };
+  }
+  void set_modified(const std::string& path, std::int64_t modified_ns) { modified_[path] = modified_ns; }
+
+  io::Disk disk() { return {opener(), lister()}; }
 
   const std::vector<Read>& reads() const { return reads_; }
   std::uint64_t bytes_read() const {
@@ -80,6 +103,7 @@ class MemoryDisk {
   };
 
   std::map<std::string, std::string> files_;
+  std::map<std::string, std::int64_t> modified_;
   std::vector<Read> reads_;
 };
 
