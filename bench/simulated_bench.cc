@@ -61,7 +61,7 @@ Table table_of(std::uint64_t rows) {
   table.row_values = kRowValues;
   table.row_bytes = kRowBytes;
   table.row_format = RowFormat::kIq4Nl;
-  table.extents = {{.path = "simulated", .rows = rows}};
+  table.components = {{"values", kRowBytes, {{.path = "simulated", .rows = rows}}}};
   return table;
 }
 

@@ -70,8 +70,9 @@ struct Measured {
 
 /// One measurement: kRowsEachTime cold rows or one batch of them, whichever is more.
 void measure(const Table& table, const Way& way, std::size_t batch, std::uint64_t seed, Measured& measured) {
-  must(io::make_cold(table.extents.front().path));
-  auto source = must(io::open_block_source({table.extents.front().path}, way.options));
+  const std::string& path = table.components.front().extents.front().path;
+  must(io::make_cold(path));
+  auto source = must(io::open_block_source({path}, way.options));
   auto store = must(open_store(table, std::move(source), {.mode = Mode::kDisk, .queue_depth = kDepth}));
   auto reader = must(store->reader());
   const auto ids = distinct_rows(std::max(batch, kRowsEachTime), table.rows, seed);

@@ -27,8 +27,9 @@ void require(bool condition) {
 
 /// What every consumer relies on: rows inside the file, row ids inside the table.
 void check_table(const Table& table, const Checkpoint& checkpoint, const io::FileOpener& open) {
-  require(table.extents.size() == 1 && table.rows > 0);
-  const Extent& extent = table.extents[0];
+  require(table.components.size() == 1 && table.components[0].extents.size() == 1 && table.rows > 0);
+  require(table.components[0].row_bytes == table.row_bytes);
+  const Extent& extent = table.components[0].extents[0];
   std::uint64_t file_bytes = 0;
   for (const CheckpointFile& file : checkpoint.files()) {
     if (file.path == extent.path) file_bytes = file.bytes;

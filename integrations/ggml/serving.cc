@@ -105,9 +105,10 @@ Result<Table> table_behind(const ggml_tensor& tensor, const FilePlace& place) {
   const RowFormat format = *row_format_of(tensor.type);
   if (const auto checkpoint = Checkpoint::open(place.path)) {
     for (const Table& table : checkpoint->tables()) {
-      const bool same = table.extents.size() == 1 && table.extents[0].path == place.path &&
-                        table.extents[0].offset == place.offset && table.rows == rows &&
-                        table.row_values == row_values && table.row_format == format;
+      const Component& component = table.components.front();
+      const bool same = table.components.size() == 1 && component.extents.size() == 1 &&
+                        component.extents[0].path == place.path && component.extents[0].offset == place.offset &&
+                        table.rows == rows && table.row_values == row_values && table.row_format == format;
       if (same) return table;
     }
   }

@@ -33,9 +33,15 @@ struct Inspected {
 Json to_json(const Inspected& inspected) {
   const Table& table = inspected.table;
   Json extents = Json::array();
-  for (const Extent& extent : table.extents) {
-    extents.push_back(
-        {{"path", extent.path}, {"offset", extent.offset}, {"first_row", extent.first_row}, {"rows", extent.rows}});
+  for (const Component& component : table.components) {
+    for (const Extent& extent : component.extents) {
+      extents.push_back({{"component", component.name},
+                         {"row_bytes", component.row_bytes},
+                         {"path", extent.path},
+                         {"offset", extent.offset},
+                         {"first_row", extent.first_row},
+                         {"rows", extent.rows}});
+    }
   }
   return {{"name", table.name},
           {"layer", table.layer},
@@ -89,9 +95,12 @@ void print_table(const Checkpoint& checkpoint, const Inspected& inspected) {
     lines.push_back({"a token reads",
                      fmt::format("{} rows, {} bytes", inspected.rows_per_token, grouped(inspected.bytes_per_token()))});
   }
-  for (const Extent& extent : table.extents) {
-    lines.push_back({"lies in", fmt::format("{} from byte {}: rows {} to {}", extent.path, grouped(extent.offset),
-                                            grouped(extent.first_row), grouped(extent.first_row + extent.rows - 1))});
+  for (const Component& component : table.components) {
+    const std::string what = table.components.size() == 1 ? "lies in" : component.name + " lie in";
+    for (const Extent& extent : component.extents) {
+      lines.push_back({what, fmt::format("{} from byte {}: rows {} to {}", extent.path, grouped(extent.offset),
+                                         grouped(extent.first_row), grouped(extent.first_row + extent.rows - 1))});
+    }
   }
   fmt::print("\nTable {}\n{}", table.name, columns(lines, 2));
 }

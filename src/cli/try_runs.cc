@@ -9,6 +9,7 @@
 #include "cli/own_process.h"
 #include "cli/progress.h"
 #include "io/page_cache.h"
+#include "table/file_ranges.h"
 
 namespace rowtide::cli {
 namespace {
@@ -34,9 +35,8 @@ Json measure(const TryOptions& options, std::string_view method, const TryPlan& 
 double make_tables_cold(const std::vector<Table>& tables) {
   double share = 0;
   for (const Table& table : tables) {
-    for (const Extent& extent : table.extents) {
-      const std::uint64_t end = extent.offset + extent.rows * table.row_bytes;
-      share = std::max(share, value_of(io::make_cold(extent.path, extent.offset, end)));
+    for (const io::FileRange& rows : file_ranges(table)) {
+      share = std::max(share, value_of(io::make_cold(rows.path, rows.offset, rows.offset + rows.bytes)));
     }
   }
   return share;

@@ -20,33 +20,55 @@ Result<RowMap> RowMap::make(const Table& table) {
     return make_error(ErrorCode::kUsage, "table {}: {} rows; 1 to {} can be served", table.name, table.rows,
                       Request::kTableRowsMax);
   }
-  RowMap map;
-  map.row_bytes_ = table.row_bytes;
-  std::uint64_t next_row = 0;
-  for (const Extent& extent : table.extents) {
-    const auto bytes = checked_mul(extent.rows, table.row_bytes);
-    if (extent.first_row != next_row || extent.rows == 0 || !bytes || !checked_add(extent.offset, *bytes)) {
-      return make_error(ErrorCode::kUsage, "table {}: its extents leave row {} out", table.name, next_row);
-    }
-    next_row += extent.rows;
-    auto known = std::find(map.paths_.begin(), map.paths_.end(), extent.path);
-    if (known == map.paths_.end()) known = map.paths_.insert(known, extent.path);
-    map.pieces_.push_back(
-        {extent.first_row, next_row, extent.offset, static_cast<std::uint32_t>(known - map.paths_.begin())});
+  if (table.components.empty() || table.components.size() > kComponentsMax) {
+    return make_error(ErrorCode::kUsage, "table {}: {} components; 1 to {} can be served", table.name,
+                      table.components.size(), kComponentsMax);
   }
-  if (next_row != table.rows) {
-    return make_error(ErrorCode::kUsage, "table {}: its extents hold {} of {} rows", table.name, next_row, table.rows);
+  RowMap map;
+  std::uint64_t bytes_left = table.row_bytes;
+  for (const Component& component : table.components) {
+    if (component.row_bytes == 0 || component.row_bytes > bytes_left) break;
+    bytes_left -= component.row_bytes;
+    if (auto added = map.add(table, component); !added) return added.error();
+  }
+  if (bytes_left != 0 || map.parts_.size() != table.components.size()) {
+    return make_error(ErrorCode::kUsage, "table {}: its components do not make up a row of {} bytes", table.name,
+                      table.row_bytes);
   }
   return map;
 }
 
-RowMap::Place RowMap::place(RowId row) const {
-  const Piece* piece = pieces_.data();
-  if (pieces_.size() > 1) {
-    piece = &*std::upper_bound(pieces_.begin(), pieces_.end(), row,
+Result<void> RowMap::add(const Table& table, const Component& component) {
+  const std::uint64_t at = parts_.empty() ? 0 : parts_.back().at + parts_.back().bytes;
+  Part& part = parts_.emplace_back(Part{at, component.row_bytes, {}});
+  std::uint64_t next_row = 0;
+  for (const Extent& extent : component.extents) {
+    const auto bytes = checked_mul(extent.rows, component.row_bytes);
+    if (extent.first_row != next_row || extent.rows == 0 || !bytes || !checked_add(extent.offset, *bytes)) {
+      return make_error(ErrorCode::kUsage, "table {}: the extents of its {} leave row {} out", table.name,
+                        component.name, next_row);
+    }
+    next_row += extent.rows;
+    auto known = std::find(paths_.begin(), paths_.end(), extent.path);
+    if (known == paths_.end()) known = paths_.insert(known, extent.path);
+    part.pieces.push_back(
+        {extent.first_row, next_row, extent.offset, static_cast<std::uint32_t>(known - paths_.begin())});
+  }
+  if (next_row != table.rows) {
+    return make_error(ErrorCode::kUsage, "table {}: the extents of its {} hold {} of {} rows", table.name,
+                      component.name, next_row, table.rows);
+  }
+  return {};
+}
+
+RowMap::Place RowMap::place(RowId row, std::uint32_t component) const {
+  const Part& part = parts_[component];
+  const Piece* piece = part.pieces.data();
+  if (part.pieces.size() > 1) {
+    piece = &*std::upper_bound(part.pieces.begin(), part.pieces.end(), row,
                                [](RowId wanted, const Piece& candidate) { return wanted < candidate.end_row; });
   }
-  return {piece->file, piece->offset + (row - piece->first_row) * row_bytes_};
+  return {piece->file, piece->offset + (row - piece->first_row) * part.bytes};
 }
 
 namespace {

@@ -38,27 +38,37 @@ struct Run {
   std::uint32_t end_request = 0;
 };
 
-/// Where the rows of a table lie: extents, with their files numbered.
+/// Where the rows of a table lie: the extents of its components, with their files numbered.
 class RowMap {
  public:
   /// kUsage if the extents do not cover the table or contradict its shape.
   static Result<RowMap> make(const Table& table);
 
-  struct Place {
-    std::uint32_t file;
-    std::uint64_t offset;
-  };
-  Place place(RowId row) const;
-  const std::vector<std::string>& paths() const { return paths_; }
-
- private:
   struct Piece {
     std::uint64_t first_row, end_row, offset;
     std::uint32_t file;
   };
-  std::vector<Piece> pieces_;
+  /// What one component holds of each row: bytes [at, at + bytes) of the raw row.
+  struct Part {
+    std::uint64_t at = 0, bytes = 0;
+    std::vector<Piece> pieces;  // ascending; they cover the table
+  };
+  /// In the order of the table's components.
+  const std::vector<Part>& parts() const { return parts_; }
+
+  struct Place {
+    std::uint32_t file;
+    std::uint64_t offset;
+  };
+  /// Of the row's part in that component.
+  Place place(RowId row, std::uint32_t component = 0) const;
+  const std::vector<std::string>& paths() const { return paths_; }
+
+ private:
+  Result<void> add(const Table& table, const Component& component);
+
+  std::vector<Part> parts_;
   std::vector<std::string> paths_;
-  std::uint64_t row_bytes_ = 0;
 };
 
 /// The plan of one batch; its memory is kept from batch to batch.

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "rowtide/byte_size.h"
 #include "rowtide/store.h"
+#include "table/file_ranges.h"
 
 namespace rowtide {
 namespace {
@@ -84,12 +85,11 @@ std::uint64_t MemoryBudget::cache_bytes_min() const {
 
 void MemoryBudget::add_table(const Table& table) {
   std::lock_guard lock(mutex_);
-  for (const Extent& extent : table.extents) {
+  for (const io::FileRange& range : file_ranges(table)) {
     const auto is_it = [&](const io::FileRange& known) {
-      return known.path == extent.path && known.offset == extent.offset;
+      return known.path == range.path && known.offset == range.offset;
     };
-    if (std::any_of(tables_.begin(), tables_.end(), is_it)) continue;
-    tables_.push_back({extent.path, extent.offset, extent.rows * table.row_bytes});
+    if (std::none_of(tables_.begin(), tables_.end(), is_it)) tables_.push_back(range);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "io/unified_memory.h"
 #include "rowtide/byte_size.h"
 #include "store/resident_rows.h"
+#include "table/file_ranges.h"
 
 namespace rowtide {
 namespace {
@@ -16,12 +17,7 @@ constexpr std::uint64_t kDefaultShare = 8;  // of what is available, the default
 constexpr std::uint64_t kAutoShare = 2;     // of what is available, the same for a table made resident unasked
 
 Result<io::AvailableMemory> available_beside(const Table* table) {
-  std::vector<io::FileRange> rows;
-  if (table != nullptr) {
-    for (const Extent& extent : table->extents)
-      rows.push_back({extent.path, extent.offset, extent.rows * table->row_bytes});
-  }
-  return io::available_memory(rows);
+  return io::available_memory(table != nullptr ? file_ranges(*table) : std::vector<io::FileRange>());
 }
 
 /// What a budget must hold for the whole table to be resident.

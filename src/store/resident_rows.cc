@@ -71,7 +71,7 @@ Result<void> ResidentRows::take_memory() {
 void ResidentRows::plan_chunks() {
   const std::uint64_t block = source_.block_bytes();
   std::uint64_t to = 0;
-  for (const Extent& extent : table_.extents) {
+  for (const Extent& extent : table_.components.front().extents) {
     const std::uint32_t file = map_.place(extent.first_row).file;
     const std::uint64_t end = extent.offset + extent.rows * row_bytes_;
     for (std::uint64_t at = extent.offset; at < end;) {

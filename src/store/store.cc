@@ -14,6 +14,7 @@
 #include "store/residency.h"
 #include "store/store_reader.h"
 #include "store/store_shared.h"
+#include "table/file_ranges.h"
 
 namespace rowtide {
 namespace {
@@ -24,7 +25,7 @@ constexpr std::uint32_t kDepthMax = 1024;
 /// As asked, else as calibrated for the device that the table lies on.
 std::uint32_t depth_of(const StoreOptions& options, const Table& table) {
   if (options.queue_depth != 0) return options.queue_depth;
-  return io::calibrated_depth(table.extents.front().path).value_or(kDepthDefault);
+  return io::calibrated_depth(table.components.front().extents.front().path).value_or(kDepthDefault);
 }
 
 class OpenStore final : public Store {
@@ -95,13 +96,13 @@ class OpenStore final : public Store {
 };
 
 Result<void> check_files(const Table& table, const RowMap& map, const io::BlockSource& source) {
-  for (const Extent& extent : table.extents) {
-    const auto& paths = map.paths();
-    const auto file = static_cast<std::uint32_t>(std::find(paths.begin(), paths.end(), extent.path) - paths.begin());
-    const std::uint64_t end = extent.offset + extent.rows * table.row_bytes;  // RowMap::make checked the sum
+  const auto& paths = map.paths();
+  for (const io::FileRange& rows : file_ranges(table)) {
+    const auto file = static_cast<std::uint32_t>(std::find(paths.begin(), paths.end(), rows.path) - paths.begin());
+    const std::uint64_t end = rows.offset + rows.bytes;  // RowMap::make checked the sum
     if (end > source.file_bytes(file)) {
       return make_error(ErrorCode::kMalformed, "{}: table {} needs {} bytes, the file has {}; it was cut short",
-                        extent.path, table.name, end, source.file_bytes(file));
+                        rows.path, table.name, end, source.file_bytes(file));
     }
   }
   return {};
@@ -132,6 +133,10 @@ Result<std::shared_ptr<Store>> serve(Table table, RowMap map, std::unique_ptr<io
   if (table.bundle_rows == 0 || table.bundle_rows > kBundleRowsMax) {
     return make_error(ErrorCode::kUsage, "table {}: bundles of {} rows; 1 to {} can be served", table.name,
                       table.bundle_rows, kBundleRowsMax);
+  }
+  if (table.components.size() > 1) {
+    return make_error(ErrorCode::kUnsupported, "table {}: rows in {} places are not served", table.name,
+                      table.components.size());
   }
   if (auto fits = check_files(table, map, *source); !fits) return fits.error();
   auto residency = decide_residency(table, options);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -49,11 +51,12 @@ class Digest {
 };
 
 void add_shape(Digest& digest, const Table& table) {
-  digest.text("rowtide table identity 1");
+  digest.text("rowtide table identity 2");
   digest.number(table.rows);
   digest.number(table.row_values);
   digest.number(table.row_bytes);
   digest.text(row_format_name(table.row_format));
+  digest.number(std::bit_cast<std::uint32_t>(table.scale));
 }
 
 void add_addressing(Digest& digest, const Addressing* addressing) {
@@ -87,8 +90,26 @@ Result<void> add_range(Digest& digest, const io::File& file, std::uint64_t offse
   return {};
 }
 
+/// Says how the rows are cut. Gives an extent of each file, in the order in which files come up.
+std::vector<const Extent*> add_components(Digest& digest, const Table& table) {
+  std::map<std::string_view, std::uint64_t> numbers;
+  std::vector<const Extent*> files;
+  digest.number(table.components.size());
+  for (const Component& component : table.components) {
+    digest.text(component.name);
+    digest.number(component.row_bytes);
+    digest.number(component.extents.size());
+    for (const Extent& extent : component.extents) {
+      const auto [known, is_new] = numbers.emplace(extent.path, files.size());
+      if (is_new) files.push_back(&extent);
+      digest.number(extent.rows);
+      digest.number(known->second);
+    }
+  }
+  return files;
+}
+
 Result<void> add_header(Digest& digest, const Extent& extent, const io::FileOpener& open) {
-  digest.number(extent.rows);
   digest.number(extent.header_bytes);
   if (extent.header_bytes == 0) return {};
   auto file = open(extent.path);
@@ -96,17 +117,18 @@ Result<void> add_header(Digest& digest, const Extent& extent, const io::FileOpen
   return add_range(digest, **file, 0, extent.header_bytes);
 }
 
-/// The rows as one run of bytes, whatever files they lie in. Holds the file of the last read open.
+/// A component's parts of the rows as one run of bytes, whatever files they lie in. Holds the file of the last read
+/// open.
 class RowBytes {
  public:
-  RowBytes(const Table& table, const io::FileOpener& open) : table_(table), open_(open) {}
+  RowBytes(const Component& component, const io::FileOpener& open) : component_(component), open_(open) {}
 
   Result<void> add(Digest& digest, std::uint64_t start, std::uint64_t bytes) {
     while (bytes > 0) {
-      const Extent& extent = extent_of(start / table_.row_bytes);
+      const Extent& extent = extent_of(start / component_.row_bytes);
       if (auto opened = open_extent(extent); !opened) return opened;
-      const std::uint64_t first = start - extent.first_row * table_.row_bytes;
-      const std::uint64_t here = std::min(bytes, extent.rows * table_.row_bytes - first);
+      const std::uint64_t first = start - extent.first_row * component_.row_bytes;
+      const std::uint64_t here = std::min(bytes, extent.rows * component_.row_bytes - first);
       if (auto added = add_range(digest, *file_, extent.offset + first, here); !added) return added;
       start += here;
       bytes -= here;
@@ -116,10 +138,11 @@ class RowBytes {
 
  private:
   const Extent& extent_of(std::uint64_t row) const {
+    const auto& extents = component_.extents;
     const auto after =
-        std::upper_bound(table_.extents.begin(), table_.extents.end(), row,
+        std::upper_bound(extents.begin(), extents.end(), row,
                          [](std::uint64_t wanted, const Extent& extent) { return wanted < extent.first_row; });
-    assert(after != table_.extents.begin());
+    assert(after != extents.begin());
     return *std::prev(after);
   }
 
@@ -132,7 +155,7 @@ class RowBytes {
     return {};
   }
 
-  const Table& table_;
+  const Component& component_;
   const io::FileOpener& open_;
   const Extent* opened_ = nullptr;
   std::unique_ptr<io::File> file_;
@@ -146,9 +169,10 @@ std::uint64_t sample_index(std::uint64_t i, std::uint64_t taken, std::uint64_t b
   return last / steps * i + last % steps * i / steps;  // i * last / steps, safe from overflow
 }
 
-Result<void> add_samples(Digest& digest, const Table& table, const io::FileOpener& open) {
-  RowBytes rows(table, open);
-  const std::uint64_t bytes = table.bytes();
+Result<void> add_samples(Digest& digest, const Component& component, std::uint64_t table_rows,
+                         const io::FileOpener& open) {
+  RowBytes rows(component, open);
+  const std::uint64_t bytes = table_rows * component.row_bytes;
   const std::uint64_t blocks = bytes / kIdentityBlockBytes + (bytes % kIdentityBlockBytes != 0);
   const std::uint64_t taken = std::min(blocks, kIdentityBlocks);
   for (std::uint64_t i = 0; i < taken; ++i) {
@@ -166,10 +190,14 @@ Result<std::string> table_identity(const Table& table, const io::FileOpener& ope
   Digest digest;
   add_shape(digest, table);
   add_addressing(digest, table.addressing.get());
-  for (const Extent& extent : table.extents) {
-    if (auto added = add_header(digest, extent, open); !added) return added.error();
+  const std::vector<const Extent*> files = add_components(digest, table);
+  digest.number(files.size());
+  for (const Extent* file : files) {
+    if (auto added = add_header(digest, *file, open); !added) return added.error();
   }
-  if (auto added = add_samples(digest, table, open); !added) return added.error();
+  for (const Component& component : table.components) {
+    if (auto added = add_samples(digest, component, table.rows, open); !added) return added.error();
+  }
   return digest.hex();
 }
 

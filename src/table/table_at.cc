@@ -37,7 +37,7 @@ Result<Table> make_table(std::string name, std::string path, std::uint64_t offse
   table.row_bytes = *bytes_each;
   table.row_format = format;
   table.bundle_rows = bundle_rows;
-  table.extents = {{std::move(path), offset, 0, rows}};
+  table.components = {{"values", *bytes_each, {{std::move(path), offset, 0, rows}}}};
   return table;
 }
 

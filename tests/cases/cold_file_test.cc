@@ -35,7 +35,7 @@ class ColdFile : public testing::Test {
     std::mt19937_64 random(2);
     for (RowId& id : ids_) id = random() % table_.rows;
   }
-  const std::string& path() const { return table_.extents[0].path; }
+  const std::string& path() const { return table_.components[0].extents[0].path; }
   void make_cold() const {
     const auto cold = io::make_cold(path());
     ASSERT_TRUE(cold.ok()) << cold.error().message;
@@ -61,16 +61,17 @@ class ColdFile : public testing::Test {
 TEST_F(ColdFile, ABatchFaultsNowhereAndBringsItsBlocksAlone) {
   make_cold();
   const int descriptor = ::open(path().c_str(), O_RDONLY | O_CLOEXEC);
-  const std::uint64_t length = table_.extents[0].offset + table_.bytes();
+  const std::uint64_t length = table_.components[0].extents[0].offset + table_.bytes();
   void* const mapping = ::mmap(nullptr, length, PROT_READ, MAP_PRIVATE, descriptor, 0);
   ASSERT_NE(mapping, MAP_FAILED);
   ::madvise(mapping, length, MADV_RANDOM);
   std::uint64_t before = major_faults();
   std::vector<std::byte> out(ids_.size() * table_.row_bytes);
   for (std::size_t i = 0; i < ids_.size(); ++i) {
-    std::memcpy(out.data() + i * table_.row_bytes,
-                static_cast<const std::byte*>(mapping) + table_.extents[0].offset + ids_[i] * table_.row_bytes,
-                table_.row_bytes);
+    std::memcpy(
+        out.data() + i * table_.row_bytes,
+        static_cast<const std::byte*>(mapping) + table_.components[0].extents[0].offset + ids_[i] * table_.row_bytes,
+        table_.row_bytes);
   }
   const std::uint64_t of_the_mapping = major_faults() - before;
   ::munmap(mapping, length);

@@ -194,8 +194,8 @@ class InAFile : public Memory {
     const std::string path = dir.file("table");
     make_file(path, mib * kMiB);
     Table table = rule_table(128, {mib * kMiB / 128}, 8);
-    table.extents[0].path = path;
-    table.extents[0].offset = 0;
+    table.components[0].extents[0].path = path;
+    table.components[0].extents[0].offset = 0;
     return table;
   }
   static void make_file(const std::string& path, std::uint64_t bytes) {

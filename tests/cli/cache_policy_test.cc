@@ -27,7 +27,7 @@ Table sample_table() {
   Table table;
   table.rows = kTableRows;
   table.row_bytes = kRowBytes;
-  table.extents = {{"a", 5000, 0, 25, 0}, {"b", 12345, 25, 35, 0}};
+  table.components = {{"values", kRowBytes, {{"a", 5000, 0, 25, 0}, {"b", 12345, 25, 35, 0}}}};
   return table;
 }
 
@@ -120,7 +120,7 @@ TEST(CachePolicy, ThePageCacheHoldsThePagesAskedForLast) {
     std::vector<std::uint64_t> expected;
     std::list<Page> recent;
     auto touch_row = [&](RowId row) {
-      const Extent& extent = sample.table.extents[row < 25 ? 0 : 1];
+      const Extent& extent = sample.table.components[0].extents[row < 25 ? 0 : 1];
       std::uint64_t first = extent.offset + (row - extent.first_row) * kRowBytes, last = first + kRowBytes - 1;
       bool there = touch(recent, Page(extent.path, first / 4096), pages);
       if (last / 4096 == first / 4096) return there;
@@ -327,7 +327,7 @@ TEST(CachePolicy, TheCacheItselfDoesAsItsModel) {
   Table table;
   table.rows = rows.size();
   table.row_bytes = 1500;  // a batch is a small part of a segment, as it is with real rows
-  table.extents = {{"a", 0, 0, table.rows, 0}};
+  table.components = {{"values", table.row_bytes, {{"a", 0, 0, table.rows, 0}}}};
   CacheCase of{trace, table, 64 << 20};
   auto share = [&](const std::string& name) { return hit_share(trace, *make_cache_policy(name, of)); };
   EXPECT_NEAR(share("rowtide"), share("s3fifo:segment=2MiB"), 0.02);

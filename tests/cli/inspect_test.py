@@ -18,7 +18,8 @@ class Inspect(ProgramTest):
                 "name": TABLE, "layer": 1, "rows": ROWS, "row_bytes": ROW_BYTES, "row_format": "q8_0",
                 "row_values": ROW_VALUES, "bytes": TABLE_BYTES, "orders": [2, 3], "heads_per_order": 8,
                 "rows_per_token": 16, "bytes_per_token": 16 * ROW_BYTES,
-                "extents": [{"path": str(MODEL), "offset": TABLE_OFFSET, "first_row": 0, "rows": ROWS}]}],
+                "extents": [{"component": "values", "row_bytes": ROW_BYTES, "path": str(MODEL), "offset": TABLE_OFFSET,
+                             "first_row": 0, "rows": ROWS}]}],
             "bytes_total": size, "bytes_table": TABLE_BYTES, "bytes_rest": size - TABLE_BYTES})
 
     def test_the_identity_is_that_of_the_rows(self):

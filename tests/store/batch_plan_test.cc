@@ -21,7 +21,7 @@ Table shape_only(std::uint64_t rows, std::uint64_t offset, std::uint64_t row_val
   table.row_values = row_values;
   table.row_format = RowFormat::kIq4Nl;
   table.row_bytes = *row_bytes(table.row_format, row_values);
-  table.extents = {{"file", offset, 0, rows}};
+  table.components = {{"values", table.row_bytes, {{"file", offset, 0, rows}}}};
   return table;
 }
 
@@ -99,10 +99,10 @@ TEST(BatchPlan, HoldsForRandomBatches) {
 
 TEST(BatchPlan, RefusesExtentsThatDoNotCoverTheTable) {
   Table table = shape_only(10, 0);
-  table.extents[0].rows = 9;
+  table.components[0].extents[0].rows = 9;
   EXPECT_EQ(RowMap::make(table).error().code, ErrorCode::kUsage);
   table = shape_only(10, 0);
-  table.extents[0].first_row = 1;
+  table.components[0].extents[0].first_row = 1;
   EXPECT_FALSE(RowMap::make(table).ok());
   table = shape_only(10, ~0ull - 5);
   EXPECT_FALSE(RowMap::make(table).ok());

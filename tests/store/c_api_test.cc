@@ -76,8 +76,8 @@ Table model_table() {
 // The rows' bytes by one plain read each.
 std::vector<std::byte> rows_by_pread(const Table& table, const std::vector<RowId>& ids) {
   std::vector<std::byte> bytes(ids.size() * table.row_bytes);
-  const Extent& extent = table.extents.front();
-  EXPECT_EQ(table.extents.size(), 1U);
+  const Extent& extent = table.components.front().extents.front();
+  EXPECT_EQ(table.components.front().extents.size(), 1U);
   const int file = ::open(extent.path.c_str(), O_RDONLY | O_CLOEXEC);
   EXPECT_GE(file, 0);
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -196,8 +196,8 @@ TEST(CApi, ServesATableAtAKnownPlace) {
   const Table expected = model_table();
   const std::string format(row_format_name(expected.row_format));
   rowtide_table* made = nullptr;
-  expect_ok(rowtide_table_at("placed", kModel.c_str(), expected.extents.front().offset, expected.rows,
-                             expected.row_values, format.c_str(), 1, &made));
+  expect_ok(rowtide_table_at("placed", kModel.c_str(), expected.components.front().extents.front().offset,
+                             expected.rows, expected.row_values, format.c_str(), 1, &made));
   OwnedTable table(made);
   ASSERT_NE(table, nullptr);
   EXPECT_STREQ(rowtide_table_name(made), "placed");

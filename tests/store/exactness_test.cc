@@ -63,7 +63,7 @@ void read_at_random(Store& store, unsigned seed, int batches, Tally& tally) {
       ASSERT_EQ(read.error().code, ErrorCode::kIo) << read.error().message;
       continue;
     }
-    const bool by_rule = table.extents[0].path.starts_with("no-such-folder");
+    const bool by_rule = table.components[0].extents[0].path.starts_with("no-such-folder");
     if (by_rule) {
       ASSERT_TRUE(are_rule_rows(table, ids, out));
     } else {

@@ -54,7 +54,7 @@ TEST_P(StoreFault, TheNthReadFailsForEveryN) {
     }
     ASSERT_FALSE(read.ok()) << n;
     EXPECT_EQ(read.error().code, ErrorCode::kIo);
-    EXPECT_NE(read.error().message.find(table_.extents[0].path), std::string::npos);
+    EXPECT_NE(read.error().message.find(table_.components[0].extents[0].path), std::string::npos);
     EXPECT_NE(read.error().message.find("table.weight"), std::string::npos);
     ASSERT_TRUE(reader->read(ids_, raw(out_)).ok()) << n;
     ASSERT_EQ(out_, rows) << n;
@@ -100,7 +100,7 @@ TEST_P(StoreFault, ASlowDriveIsToldOnceWithItsFigure) {
   set_log_sink({});
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_NE(lines[0].find("random reads a second"), std::string::npos) << lines[0];
-  EXPECT_NE(lines[0].find(table_.extents[0].path), std::string::npos) << lines[0];
+  EXPECT_NE(lines[0].find(table_.components[0].extents[0].path), std::string::npos) << lines[0];
 }
 
 // One read in 32 fails, batch after batch: what succeeds is exact.

@@ -186,18 +186,19 @@ TEST(Store, RefusesWhatMakesNoSense) {
 
   EXPECT_EQ(Store::open(table, {.queue_depth = 4096}).error().code, ErrorCode::kUsage);
   Table gone = table;
-  gone.extents[0].path += "-gone";
+  gone.components[0].extents[0].path += "-gone";
   EXPECT_EQ(Store::open(gone).error().code, ErrorCode::kNotFound);
 }
 
 TEST(Store, RefusesAFileThatIsTooShort) {
   TempDir dir;
   const Table table = make_random_table(dir, {.bytes_behind = 0}, 9);
-  std::filesystem::resize_file(table.extents[0].path, table.extents[0].offset + table.bytes() - 1);
+  std::filesystem::resize_file(table.components[0].extents[0].path,
+                               table.components[0].extents[0].offset + table.bytes() - 1);
   const auto store = Store::open(table);
   ASSERT_FALSE(store.ok());
   EXPECT_EQ(store.error().code, ErrorCode::kMalformed);
-  EXPECT_NE(store.error().message.find(table.extents[0].path), std::string::npos);
+  EXPECT_NE(store.error().message.find(table.components[0].extents[0].path), std::string::npos);
 }
 
 TEST(Store, AFileCutShortWhileServingIsAnErrorAndNotARow) {
@@ -208,7 +209,8 @@ TEST(Store, AFileCutShortWhileServingIsAnErrorAndNotARow) {
     auto store = open_by(table, way);
     auto reader = *store->reader();
     expect_rows(*reader, table, {0});
-    std::filesystem::resize_file(table.extents[0].path, table.extents[0].offset + table.bytes() / 2);
+    std::filesystem::resize_file(table.components[0].extents[0].path,
+                                 table.components[0].extents[0].offset + table.bytes() / 2);
     std::vector<std::byte> out(table.row_bytes);
     const auto read = reader->read(std::vector<RowId>{4999}, raw(out));
     ASSERT_FALSE(read.ok()) << way.name;

@@ -37,12 +37,13 @@ inline Table make_random_table(const TempDir& dir, const RandomTableShape& shape
   table.row_values = shape.row_values;
   table.row_bytes = row_bytes(shape.format, shape.row_values).value();
   table.row_format = shape.format;
+  std::vector<Extent>& extents = table.components.emplace_back(Component{"values", table.row_bytes, {}}).extents;
   for (const std::uint64_t rows : shape.extent_rows) {
     std::vector<std::byte> content(shape.offset + rows * table.row_bytes + shape.bytes_behind);
     for (std::byte& value : content) value = static_cast<std::byte>(random());
-    const std::string path = dir.file("extent-" + std::to_string(table.extents.size()));
+    const std::string path = dir.file("extent-" + std::to_string(extents.size()));
     write_file(path, content);
-    table.extents.push_back({path, shape.offset, table.rows, rows});
+    extents.push_back({path, shape.offset, table.rows, rows});
     table.rows += rows;
   }
   return table;
@@ -52,11 +53,11 @@ inline Table make_random_table(const TempDir& dir, const RandomTableShape& shape
 inline std::vector<std::byte> reference_rows(const Table& table, std::span<const RowId> ids) {
   std::vector<std::byte> out(ids.size() * table.row_bytes);
   std::vector<std::ifstream> files;
-  for (const Extent& extent : table.extents) files.emplace_back(extent.path, std::ios::binary);
+  for (const Extent& extent : table.components[0].extents) files.emplace_back(extent.path, std::ios::binary);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     std::size_t at = 0;
-    while (ids[i] >= table.extents[at].first_row + table.extents[at].rows) ++at;
-    const Extent& extent = table.extents[at];
+    while (ids[i] >= table.components[0].extents[at].first_row + table.components[0].extents[at].rows) ++at;
+    const Extent& extent = table.components[0].extents[at];
     files[at].seekg(static_cast<std::streamoff>(extent.offset + (ids[i] - extent.first_row) * table.row_bytes));
     if (!files[at].read(reinterpret_cast<char*>(out.data() + i * table.row_bytes),
                         static_cast<std::streamsize>(table.row_bytes))) {

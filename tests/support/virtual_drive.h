@@ -43,9 +43,10 @@ inline Table rule_table(std::uint64_t row_bytes, std::vector<std::uint64_t> exte
   table.row_values = row_bytes / 2;
   table.row_bytes = row_bytes;
   table.bundle_rows = bundle_rows;
+  std::vector<Extent>& extents = table.components.emplace_back(Component{"values", table.row_bytes, {}}).extents;
   for (const std::uint64_t rows : extent_rows) {
-    const std::string path = "no-such-folder/extent-" + std::to_string(table.extents.size());
-    table.extents.push_back({path, kOffset, table.rows, rows});
+    const std::string path = "no-such-folder/extent-" + std::to_string(extents.size());
+    extents.push_back({path, kOffset, table.rows, rows});
     table.rows += rows;
   }
   return table;
@@ -141,7 +142,7 @@ class VirtualDrive {
   }
 
   std::uint64_t file_bytes(std::uint32_t file) const {
-    const Extent& extent = table_.extents[file];
+    const Extent& extent = table_.components[0].extents[file];
     return extent.offset + extent.rows * table_.row_bytes;
   }
 
@@ -167,7 +168,7 @@ class VirtualDrive {
 
   /// The bytes of the file; what is not the table's is 0xEE.
   std::int32_t fill(const io::ReadRequest& request) const {
-    const Extent& extent = table_.extents[request.file];
+    const Extent& extent = table_.components[0].extents[request.file];
     const std::uint64_t end = std::min(request.offset + request.bytes, file_bytes(request.file));
     if (end <= request.offset) return 0;
     std::memset(request.into, 0xEE, end - request.offset);

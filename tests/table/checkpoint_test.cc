@@ -36,7 +36,7 @@ TEST(Checkpoint, TidepoolIsWhatItsDescriptionSays) {
   EXPECT_EQ(table.row_values, 32u);
   EXPECT_EQ(table.row_bytes, 34u);
   EXPECT_EQ(table.row_format, RowFormat::kQ8_0);
-  EXPECT_EQ(table.extents[0].offset, 38971200u - 23444224u);  // it is the last tensor of the file
+  EXPECT_EQ(table.components[0].extents[0].offset, 38971200u - 23444224u);  // it is the last tensor of the file
   const Addressing& addressing = *table.addressing;
   EXPECT_EQ(addressing.rows_per_token(), 16u);
   EXPECT_EQ(addressing.start(), (History{4093, 4093}));
@@ -48,11 +48,11 @@ TEST(Checkpoint, TidepoolRowsLieWhereTheExtentSays) {
   auto checkpoint = Checkpoint::open(kTidepool);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().message;
   const Table& table = checkpoint->tables()[0];
-  auto file = io::open_file(table.extents[0].path);
+  auto file = io::open_file(table.components[0].extents[0].path);
   ASSERT_TRUE(file.ok());
   const auto hex_of_row = [&](std::uint64_t id) {
     std::vector<std::byte> row(table.row_bytes);
-    EXPECT_TRUE((*file)->read(table.extents[0].offset + id * table.row_bytes, row).ok());
+    EXPECT_TRUE((*file)->read(table.components[0].extents[0].offset + id * table.row_bytes, row).ok());
     std::string hex;
     for (const std::byte byte : row) hex += fmt::format("{:02x}", static_cast<unsigned>(byte));
     return hex;
@@ -81,7 +81,7 @@ TEST(Checkpoint, OpensASplitSetFromAnyPart) {
     EXPECT_EQ(checkpoint->path(), given);
     ASSERT_EQ(checkpoint->files().size(), 2u);
     EXPECT_EQ(checkpoint->files()[1].path, second);
-    EXPECT_EQ(checkpoint->tables()[0].extents[0].path, second);
+    EXPECT_EQ(checkpoint->tables()[0].components[0].extents[0].path, second);
     EXPECT_EQ(checkpoint->bytes_total(), std::filesystem::file_size(first) + std::filesystem::file_size(second));
   }
   std::filesystem::remove(first);
@@ -168,7 +168,7 @@ TEST(Checkpoint, ReadsNoTensorData) {
   MemoryDisk disk(kQwenPath, qwen_sample().bytes());
   auto checkpoint = CheckpointOpener(disk.opener()).open(kQwenPath);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().message;
-  EXPECT_LE(disk.read_end(kQwenPath), checkpoint->tables()[0].extents[0].header_bytes);
+  EXPECT_LE(disk.read_end(kQwenPath), checkpoint->tables()[0].components[0].extents[0].header_bytes);
 }
 
 TEST(Checkpoint, AnyDamagedByteIsSurvived) {
@@ -181,7 +181,7 @@ TEST(Checkpoint, AnyDamagedByteIsSurvived) {
       auto checkpoint = open_checkpoint_bytes(damaged);
       if (!checkpoint || checkpoint->tables().empty()) continue;
       const Table& table = checkpoint->tables()[0];
-      ASSERT_LE(table.extents[0].offset + table.bytes(), bytes.size());
+      ASSERT_LE(table.components[0].extents[0].offset + table.bytes(), bytes.size());
       ASSERT_LE(table.addressing->row_count(), table.rows);
     }
   }

@@ -36,12 +36,15 @@ TEST(QwenGguf, FindsTheTable) {
   EXPECT_EQ(table.row_values, 32u);
   EXPECT_EQ(table.row_bytes, 34u);
   EXPECT_EQ(table.row_format, RowFormat::kQ8_0);
-  ASSERT_EQ(table.extents.size(), 1u);
-  EXPECT_EQ(table.extents[0].path, kQwenPath);
-  EXPECT_EQ(table.extents[0].offset, writer.header().size() + 512);
-  EXPECT_EQ(table.extents[0].first_row, 0u);
-  EXPECT_EQ(table.extents[0].rows, 424u);
-  EXPECT_EQ(table.extents[0].header_bytes, writer.header().size());
+  ASSERT_EQ(table.components.size(), 1u);
+  EXPECT_EQ(table.components[0].name, "values");
+  EXPECT_EQ(table.components[0].row_bytes, 34u);
+  ASSERT_EQ(table.components[0].extents.size(), 1u);
+  EXPECT_EQ(table.components[0].extents[0].path, kQwenPath);
+  EXPECT_EQ(table.components[0].extents[0].offset, writer.header().size() + 512);
+  EXPECT_EQ(table.components[0].extents[0].first_row, 0u);
+  EXPECT_EQ(table.components[0].extents[0].rows, 424u);
+  EXPECT_EQ(table.components[0].extents[0].header_bytes, writer.header().size());
 }
 
 // The rows that the golden vectors give for this configuration.

@@ -30,10 +30,13 @@ TEST_F(TableAt, DescribesRowsInsideTheFile) {
   EXPECT_EQ(table->row_bytes, 90u);
   EXPECT_EQ(table->row_format, RowFormat::kIq4Nl);
   EXPECT_EQ(table->addressing, nullptr);
-  ASSERT_EQ(table->extents.size(), 1u);
-  EXPECT_EQ(table->extents[0].path, path_);
-  EXPECT_EQ(table->extents[0].offset, 1000u);
-  EXPECT_EQ(table->extents[0].rows, 50u);
+  ASSERT_EQ(table->components.size(), 1u);
+  EXPECT_EQ(table->components[0].name, "values");
+  EXPECT_EQ(table->components[0].row_bytes, table->row_bytes);
+  ASSERT_EQ(table->components[0].extents.size(), 1u);
+  EXPECT_EQ(table->components[0].extents[0].path, path_);
+  EXPECT_EQ(table->components[0].extents[0].offset, 1000u);
+  EXPECT_EQ(table->components[0].extents[0].rows, 50u);
   auto identity = table_identity(*table);
   ASSERT_TRUE(identity.ok()) << identity.error().message;
   EXPECT_EQ(identity->size(), 32u);

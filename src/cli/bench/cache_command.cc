@@ -83,7 +83,7 @@ Table find_table(const BenchCacheOptions& options) {
     table.name = addressed.name;
     table.rows = addressed.addressing->row_count();
     table.row_bytes = options.row_bytes;
-    table.extents.emplace_back().rows = table.rows;
+    table.components = {{"values", table.row_bytes, {{.path = {}, .rows = table.rows}}}};
     table.addressing = addressed.addressing;
     return table;
   }

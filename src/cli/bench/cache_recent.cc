@@ -13,7 +13,9 @@ std::uint64_t pages_of(const Extent& extent, std::uint64_t row_bytes) {
 
 std::uint64_t pages_of(const Table& table) {
   std::uint64_t pages = 0;
-  for (const Extent& extent : table.extents) pages += pages_of(extent, table.row_bytes);
+  for (const Component& component : table.components) {
+    for (const Extent& extent : component.extents) pages += pages_of(extent, component.row_bytes);
+  }
   return pages;
 }
 
@@ -62,11 +64,14 @@ std::uint64_t LruCache::serve(std::span<const Touch> batch) {
   return found;
 }
 
-PageCache::PageCache(const CacheCase& of)
-    : trace_(of.trace), row_bytes_(of.table.row_bytes), pages_(pages_of(of.table), of.memory_bytes / kPageBytes) {
-  for (const Extent& extent : of.table.extents) {
-    stretches_.push_back({extent.first_row, extent.offset % kPageBytes, page_count_});
-    page_count_ += pages_of(extent, row_bytes_);
+PageCache::PageCache(const CacheCase& of) : trace_(of.trace), pages_(pages_of(of.table), of.memory_bytes / kPageBytes) {
+  std::uint64_t page = 0;
+  for (const Component& component : of.table.components) {
+    Part& part = parts_.emplace_back(Part{component.row_bytes, {}});
+    for (const Extent& extent : component.extents) {
+      part.stretches.push_back({extent.first_row, extent.offset % kPageBytes, page});
+      page += pages_of(extent, component.row_bytes);
+    }
   }
 }
 
@@ -78,22 +83,24 @@ std::uint64_t PageCache::serve(std::span<const Touch> batch) {
   return found;
 }
 
-PageCache::Pages PageCache::pages_of_row(RowId row) const {
-  auto after = std::upper_bound(stretches_.begin(), stretches_.end(), row,
+PageCache::Pages PageCache::pages_of_row(const Part& part, RowId row) {
+  auto after = std::upper_bound(part.stretches.begin(), part.stretches.end(), row,
                                 [](RowId id, const Stretch& stretch) { return id < stretch.first_row; });
   const Stretch& stretch = *std::prev(after);
-  std::uint64_t byte = stretch.first_byte + (row - stretch.first_row) * row_bytes_;
+  std::uint64_t byte = stretch.first_byte + (row - stretch.first_row) * part.row_bytes;
   return {static_cast<std::uint32_t>(stretch.first_page + byte / kPageBytes),
-          static_cast<std::uint32_t>(stretch.first_page + (byte + row_bytes_ - 1) / kPageBytes)};
+          static_cast<std::uint32_t>(stretch.first_page + (byte + part.row_bytes - 1) / kPageBytes)};
 }
 
 /// A row is there when all its pages are.
 bool PageCache::touch(RowId row) {
   bool there = true;
-  auto [first, last] = pages_of_row(row);
-  for (std::uint32_t page = first; page <= last; ++page) {
-    there = pages_.holds(page) && there;
-    pages_.touch(page);
+  for (const Part& part : parts_) {
+    auto [first, last] = pages_of_row(part, row);
+    for (std::uint32_t page = first; page <= last; ++page) {
+      there = pages_.holds(page) && there;
+      pages_.touch(page);
+    }
   }
   return there;
 }

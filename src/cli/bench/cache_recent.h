@@ -49,16 +49,18 @@ class PageCache : public CachePolicy {
   struct Stretch {  // the pages of one extent
     std::uint64_t first_row, first_byte, first_page;
   };
-  struct Pages {  // of one row
+  struct Part {  // what one component holds of the rows
+    std::uint64_t row_bytes;
+    std::vector<Stretch> stretches;
+  };
+  struct Pages {  // of one row's part
     std::uint32_t first, last;
   };
-  Pages pages_of_row(RowId row) const;
+  static Pages pages_of_row(const Part& part, RowId row);
   bool touch(RowId row);
 
   const BundleTrace& trace_;
-  std::uint64_t row_bytes_;
-  std::uint64_t page_count_ = 0;
-  std::vector<Stretch> stretches_;
+  std::vector<Part> parts_;
   RecentNumbers pages_;
 };
 

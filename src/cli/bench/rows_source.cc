@@ -18,6 +18,7 @@
 #include "io/file.h"
 #include "io/scratch_file.h"
 #include "rowtide/checkpoint.h"
+#include "table/file_ranges.h"
 
 namespace rowtide::cli {
 namespace {
@@ -119,10 +120,10 @@ std::optional<std::uint64_t> read_ahead_of(const std::filesystem::path& device) 
 
 BenchSource::Range BenchSource::range(std::uint32_t file) const {
   Range range{UINT64_MAX, 0};
-  for (const Extent& extent : table.extents) {
-    if (extent.path != paths()[file]) continue;
-    range.begin = std::min(range.begin, extent.offset);
-    range.end = std::max(range.end, extent.offset + extent.rows * table.row_bytes);
+  for (const io::FileRange& rows : file_ranges(table)) {
+    if (rows.path != paths()[file]) continue;
+    range.begin = std::min(range.begin, rows.offset);
+    range.end = std::max(range.end, rows.offset + rows.bytes);
   }
   return range;
 }

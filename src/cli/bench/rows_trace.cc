@@ -72,7 +72,8 @@ BenchTraceMaker::BenchTraceMaker(const BenchRowsOptions& options, Table& table) 
   if (!table.addressing && is_by_tokens(options.trace)) {
     if (table.rows < 16)
       throw Failure(kExitRefused, "unsupported",
-                    fmt::format("{}: {} rows are too few for 16 heads", table.extents.front().path, table.rows));
+                    fmt::format("{}: {} rows are too few for 16 heads", table.components.front().extents.front().path,
+                                table.rows));
     table.addressing = std::make_shared<EvenHeads>(table.rows);
     table.bundle_rows = table.addressing->heads_per_order();
   }

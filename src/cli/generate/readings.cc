@@ -10,6 +10,7 @@
 #include "ggml/plugin.h"
 #include "io/page_cache.h"
 #include "rowtide/checkpoint.h"
+#include "table/file_ranges.h"
 
 namespace rowtide::cli {
 namespace {
@@ -17,8 +18,8 @@ namespace {
 std::uint64_t page_cache_bytes(const std::vector<Table>& tables) {
   std::uint64_t bytes = 0;
   for (const Table& table : tables) {
-    for (const Extent& extent : table.extents) {
-      bytes += value_of(io::resident_bytes(extent.path, extent.offset, extent.offset + extent.rows * table.row_bytes));
+    for (const io::FileRange& rows : file_ranges(table)) {
+      bytes += value_of(io::resident_bytes(rows.path, rows.offset, rows.offset + rows.bytes));
     }
   }
   return bytes;

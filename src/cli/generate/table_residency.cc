@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "io/process_maps.h"
+#include "table/file_ranges.h"
 
 namespace rowtide::cli {
 namespace {
@@ -46,11 +47,10 @@ class PageMap {
   int descriptor_;
 };
 
-/// The addresses at which `mapping` shows whole pages of the extent; empty (start >= end) if it shows none.
-std::pair<std::uint64_t, std::uint64_t> overlap(const Mapping& mapping, const Extent& extent, std::uint64_t row_bytes,
-                                                std::uint64_t page) {
-  std::uint64_t first = (extent.offset + page - 1) / page * page;
-  std::uint64_t last = (extent.offset + extent.rows * row_bytes) / page * page;
+/// The addresses at which `mapping` shows whole pages of the rows; empty (start >= end) if it shows none.
+std::pair<std::uint64_t, std::uint64_t> overlap(const Mapping& mapping, const io::FileRange& rows, std::uint64_t page) {
+  std::uint64_t first = (rows.offset + page - 1) / page * page;
+  std::uint64_t last = (rows.offset + rows.bytes) / page * page;
   first = std::max(first, mapping.offset);
   last = std::min(last, mapping.offset + mapping.bytes());
   return {mapping.begin + first - mapping.offset, mapping.begin + last - mapping.offset};
@@ -64,12 +64,12 @@ std::optional<std::uint64_t> resident_table_bytes(const Table& table) {
   const std::vector<Mapping> mappings = io::process_mappings();
   std::uint64_t bytes = 0;
   bool mapped = false;
-  for (const Extent& extent : table.extents) {
+  for (const io::FileRange& rows : file_ranges(table)) {
     std::error_code ignored;
-    std::string path = std::filesystem::canonical(extent.path, ignored).string();
+    std::string path = std::filesystem::canonical(rows.path, ignored).string();
     for (const Mapping& mapping : mappings) {
       if (mapping.path != path) continue;
-      auto [start, end] = overlap(mapping, extent, table.row_bytes, page);
+      auto [start, end] = overlap(mapping, rows, page);
       if (start >= end) continue;
       auto pages = page_map.present(start / page, (end - start) / page);
       if (!pages) return std::nullopt;
