@@ -20,6 +20,8 @@ using std::chrono::milliseconds;
 
 constexpr auto kSerialTime = milliseconds(300);
 constexpr auto kDepthTime = milliseconds(150);  // twice for each depth
+constexpr auto kGlanceTime = milliseconds(350);
+constexpr int kGlances = 4;  // so long each
 constexpr auto kSequentialTime = milliseconds(500);
 constexpr double kDepthSecondsMax = 0.5;
 constexpr std::uint32_t kSequentialBytes = 1 << 20;
@@ -116,8 +118,8 @@ class Measurement {
     return done;
   }
 
-  Result<Done> random_reads(std::uint32_t depth) {
-    return keep_in_flight(depth, block_bytes_, kDepthTime, [this] { return blocks_.next(); });
+  Result<Done> random_reads(std::uint32_t depth, Clock::duration time = kDepthTime) {
+    return keep_in_flight(depth, block_bytes_, time, [this] { return blocks_.next(); });
   }
 
   Result<double> sequential_bytes_per_s() {
@@ -173,13 +175,16 @@ class Measurement {
   std::array<std::uint32_t, kDepthMeasuredMax> came_{};
 };
 
+Result<void> check_large_enough(BlockSource& source) {
+  if (source.file_bytes(0) / source.block_bytes() >= kDepthMeasuredMax) return {};
+  return make_error(ErrorCode::kUsage, "a file of {} bytes is too small to measure a drive by", source.file_bytes(0));
+}
+
 }  // namespace
 
 Result<DriveFigures> measure_drive(BlockSource& source, std::uint64_t seed,
                                    const std::function<void(double share)>& progress) {
-  if (source.file_bytes(0) / source.block_bytes() < kDepthMeasuredMax) {
-    return make_error(ErrorCode::kUsage, "a file of {} bytes is too small to measure a drive by", source.file_bytes(0));
-  }
+  if (auto enough = check_large_enough(source); !enough) return enough.error();
   Measurement measurement(source, seed);
   if (auto ready = measurement.init(); !ready) return ready.error();
   DriveFigures figures;
@@ -215,6 +220,28 @@ Result<DriveFigures> measure_drive(BlockSource& source, std::uint64_t seed,
   figures.best_depth = best_depth(figures.depth_curve);
   progress(1);
   return figures;
+}
+
+Result<DriveGlance> glance_at_drive(BlockSource& source, std::uint32_t depth, std::uint64_t seed,
+                                    const std::function<void(double share)>& progress) {
+  if (auto enough = check_large_enough(source); !enough) return enough.error();
+  Measurement measurement(source, seed);
+  if (auto ready = measurement.init(); !ready) return ready.error();
+  auto serial = measurement.serial_us();
+  if (!serial) return serial.error();
+  progress(1.0 / (kGlances + 1));
+  DriveGlance glance{*serial, std::clamp(depth, 1u, kDepthMeasuredMax), 0};
+  while (glance.depth > 1 && glance.depth * *serial / 1e6 > kDepthSecondsMax) glance.depth /= 2;
+  Measurement::Done done;
+  for (int i = 0; i < kGlances; ++i) {
+    auto once = measurement.random_reads(glance.depth, kGlanceTime);
+    if (!once) return once.error();
+    done.reads += once->reads;
+    done.seconds += once->seconds;
+    progress((i + 2.0) / (kGlances + 1));
+  }
+  glance.reads_per_s = done.rate();
+  return glance;
 }
 
 std::uint32_t best_depth(std::span<const std::pair<std::uint32_t, double>> curve) {

@@ -20,6 +20,18 @@ inline constexpr std::uint32_t kDepthMeasuredMax = 256;
 Result<DriveFigures> measure_drive(BlockSource& source, std::uint64_t seed,
                                    const std::function<void(double share)>& progress);
 
+/// What two seconds tell of a drive.
+struct DriveGlance {
+  double serial_us = 0;     // median of one read of a block at a time
+  std::uint32_t depth = 0;  // reads in flight
+  double reads_per_s = 0;   // with so many
+};
+
+/// As measure_drive(), at one depth, 1 to kDepthMeasuredMax, or fewer reads where so many, one after
+/// the other, would take longer than half a second.
+Result<DriveGlance> glance_at_drive(BlockSource& source, std::uint32_t depth, std::uint64_t seed,
+                                    const std::function<void(double share)>& progress);
+
 /// The least depth whose rate is within 5 % of the best. `curve` is not empty.
 std::uint32_t best_depth(std::span<const std::pair<std::uint32_t, double>> curve);
 

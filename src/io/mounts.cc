@@ -48,6 +48,17 @@ std::vector<Mount> mounts(const std::string& root) {
   return found;
 }
 
+std::optional<Mount> mount_of(std::string_view path, const std::string& root) {
+  std::optional<Mount> found;
+  for (Mount& mount : mounts(root)) {
+    const std::string_view point = mount.point == "/" ? "" : std::string_view(mount.point);
+    const bool above = path.starts_with(point) && (path.size() == point.size() || path[point.size()] == '/');
+    // Of two on one point, the later one hides the other.
+    if (above && (!found || mount.point.size() >= found->point.size())) found = std::move(mount);
+  }
+  return found;
+}
+
 bool lists(std::string_view list, std::string_view word) {
   for (std::size_t at = 0; at <= list.size();) {
     const std::string_view item = list.substr(at, list.find(',', at) - at);

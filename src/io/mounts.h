@@ -1,6 +1,7 @@
 // What is mounted where, as this process sees it (/proc/self/mountinfo, proc(5)).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,9 @@ struct Mount {
 
 /// None where the kernel does not say. `root` stands before /proc, and is not added to what is returned.
 std::vector<Mount> mounts(const std::string& root = "");
+
+/// The mount that `path`, absolute and without symbolic links, lies on; nothing where the kernel does not say.
+std::optional<Mount> mount_of(std::string_view path, const std::string& root = "");
 
 /// Whether `word` is one of the words of `list`, which commas divide.
 bool lists(std::string_view list, std::string_view word);

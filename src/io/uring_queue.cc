@@ -1,6 +1,7 @@
 #include "io/uring_queue.h"
 
 #include <liburing.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -10,6 +11,18 @@
 
 namespace rowtide::io {
 namespace {
+
+// COOP_TASKRUN spares an interrupt a completion, and with TASKRUN_FLAG a reap that does not wait still sees what
+// has completed; kernels before 5.19 refuse both. A queue may wander between threads, so SINGLE_ISSUER is not for us.
+int open_ring(io_uring& ring, std::uint32_t depth) {
+  const int result = io_uring_queue_init(depth, &ring, IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG);
+  return result == -EINVAL ? io_uring_queue_init(depth, &ring, 0) : result;
+}
+
+int pin(io_uring& ring, std::span<std::byte> buffer) {
+  const iovec whole{buffer.data(), buffer.size()};
+  return io_uring_register_buffers(&ring, &whole, 1);
+}
 
 class UringQueue final : public ReadQueue {
  public:
@@ -29,16 +42,12 @@ class UringQueue final : public ReadQueue {
     io_uring_queue_exit(&ring_);
   }
 
-  // COOP_TASKRUN spares an interrupt a completion, and with TASKRUN_FLAG a reap that does not wait still sees what
-  // has completed; kernels before 5.19 refuse both. A queue may wander between threads, so SINGLE_ISSUER is not for us.
   int init(std::span<std::byte> buffer) {
-    int result = io_uring_queue_init(depth_, &ring_, IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG);
-    if (result == -EINVAL) result = io_uring_queue_init(depth_, &ring_, 0);
+    const int result = open_ring(ring_, depth_);
     open_ = result == 0;
     if (!open_) return result;
     // Refused where RLIMIT_MEMLOCK is spent; plain reads do the same for a little more processor time.
-    const iovec whole{buffer.data(), buffer.size()};
-    pinned_ = !buffer.empty() && io_uring_register_buffers(&ring_, &whole, 1) == 0;
+    pinned_ = !buffer.empty() && pin(ring_, buffer) == 0;
     return 0;
   }
 
@@ -100,6 +109,24 @@ Result<std::unique_ptr<ReadQueue>> open_uring_queue(const std::vector<int>& desc
     return make_error(code, "the kernel refuses io_uring: {}", errno_text(-result));
   }
   return std::unique_ptr<ReadQueue>(std::move(queue));
+}
+
+UringRefusals probe_uring(std::size_t buffer_bytes) {
+  constexpr std::uint32_t kDepth = 256;
+  io_uring ring{};
+  UringRefusals refusals;
+  refusals.ring = -open_ring(ring, kDepth);
+  if (refusals.ring != 0) return refusals;
+  void* const buffer =
+      ::mmap(nullptr, buffer_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, /*fd=*/-1, /*offset=*/0);
+  if (buffer == MAP_FAILED) {
+    refusals.pinned = errno;
+  } else {
+    refusals.pinned = -pin(ring, {static_cast<std::byte*>(buffer), buffer_bytes});
+  }
+  io_uring_queue_exit(&ring);
+  if (buffer != MAP_FAILED) ::munmap(buffer, buffer_bytes);
+  return refusals;
 }
 
 }  // namespace rowtide::io

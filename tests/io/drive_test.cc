@@ -158,6 +158,33 @@ TEST_F(DriveTest, IsMeasuredByReadingAFile) {
   EXPECT_EQ(shares.back(), 1);
 }
 
+TEST_F(DriveTest, AGlanceReadsAtTheDepthAskedFor) {
+  write_file(dir_.file("file"), std::vector<std::byte>(std::size_t{4} << 20, std::byte{7}));
+  auto source = *open_block_source({dir_.file("file")}, {.depth = kDepthMeasuredMax});
+  std::vector<double> shares;
+  for (const auto& [asked, most] : {std::pair{16u, 16u}, {0u, 1u}, {1000u, kDepthMeasuredMax}}) {
+    shares.clear();
+    const auto glance = glance_at_drive(*source, asked, 1, [&](double share) { shares.push_back(share); });
+    ASSERT_TRUE(glance.ok()) << glance.error().message;
+    EXPECT_GT(glance->serial_us, 0);
+    EXPECT_GT(glance->reads_per_s, 0);
+    EXPECT_TRUE(1 <= glance->depth && glance->depth <= most) << glance->depth;  // fewer on a slow drive
+  }
+  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+  EXPECT_EQ(shares.back(), 1);
+}
+
+TEST_F(DriveTest, AGlanceNeedsWhatCanBeRead) {
+  const std::string path = dir_.file("file");
+  write_file(path, std::vector<std::byte>(256 * 4096 - 1));
+  expect_refused(glance_at_drive(**open_block_source({path}, {}), 8, 1, [](double) {}), ErrorCode::kUsage,
+                 {"too small"});
+  write_file(path, std::vector<std::byte>(std::size_t{4} << 20));
+  FaultySource source(*open_block_source({path}, {}), [](std::uint64_t number, const ReadRequest&,
+                                                         std::int32_t result) { return number == 3 ? -EIO : result; });
+  expect_refused(glance_at_drive(source, 8, 1, [](double) {}), ErrorCode::kIo, {"offset", "error"});
+}
+
 TEST_F(DriveTest, IsNotMeasuredByWhatCannotBeRead) {
   const std::string path = dir_.file("file");
   write_file(path, std::vector<std::byte>(256 * 4096 - 1));

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "io/block_source.h"
+#include "io/uring_queue.h"
 #include "support/random_table.h"
 
 namespace rowtide::io {
@@ -212,6 +214,19 @@ TEST(ReadQueuePinning, IsDoneWithoutWhereItIsRefused) {
         file.submit(0, kDepth);
         const bool right = file.reap_all(kDepth, kDepth) == range(0, kDepth);
         std::exit(right && !testing::Test::HasFailure() ? 0 : 2);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(UringProbe, TellsWhatIsRefused) {
+  const UringRefusals refusals = probe_uring(kBlocks * kBlock);
+  if (refusals.ring != 0) GTEST_SKIP() << "no io_uring here";
+  EXPECT_EQ(refusals.pinned, 0);
+  EXPECT_EXIT(
+      {
+        if (!allow_little_pinned_memory()) std::exit(1);
+        const UringRefusals limited = probe_uring(kBlocks * kBlock);
+        std::exit(limited.ring == 0 && limited.pinned == ENOMEM ? 0 : 2);
       },
       testing::ExitedWithCode(0), "");
 }
