@@ -1,68 +1,31 @@
 // rowtide calibrate: what a drive can do, and the depth to read it at.
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <random>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/drive_subject.h"
 #include "cli/json_output.h"
 #include "cli/progress.h"
 #include "cli/text_table.h"
 #include "io/block_source.h"
 #include "io/drive.h"
 #include "io/measure_drive.h"
-#include "io/scratch_file.h"
 
 namespace rowtide::cli {
 namespace {
 
-constexpr std::uint64_t kFileBytes = std::uint64_t{1} << 30;  // of the scratch file; a file as large saves writing it
+constexpr std::uint64_t kScratchBytes = std::uint64_t{1} << 30;
 constexpr double kSlowReadsPerS = 2000;
-
-/// The largest readable file of a GiB or more that lies in the folder and is no sparse one.
-std::optional<std::string> large_file_in(const std::string& folder) {
-  std::optional<std::string> largest;
-  std::uint64_t most = kFileBytes - 1;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    struct stat info{};
-    if (::stat(entry.path().c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
-    const auto bytes = static_cast<std::uint64_t>(info.st_size);
-    const bool whole = static_cast<std::uint64_t>(info.st_blocks) * 512 >= bytes - bytes / 64;
-    if (bytes <= most || !whole || ::access(entry.path().c_str(), R_OK) != 0) continue;
-    most = bytes;
-    largest = entry.path().string();
-  }
-  return largest;
-}
-
-/// What is read to measure the drive: a file that was there, or a scratch file.
-struct Subject {
-  std::optional<std::string> existing;
-  std::optional<io::ScratchFile> scratch;
-
-  std::string path() const { return existing ? *existing : scratch->path(); }
-};
-
-Subject subject_of(const std::string& path) {
-  if (!std::filesystem::is_directory(path)) return {path, std::nullopt};
-  if (auto large = large_file_in(path)) return {std::move(large), std::nullopt};
-  Progress progress("writing a scratch file");
-  return {std::nullopt,
-          value_of(io::ScratchFile::make(path, kFileBytes, [&](double share) { progress.update(share); }))};
-}
 
 struct Calibrated {
   io::Drive drive;
@@ -83,7 +46,7 @@ double best_rate(const io::DriveFigures& figures) {
 Calibrated calibrate(const std::string& path) {
   Calibrated done;
   done.drive = value_of(io::drive_of(path));
-  const Subject subject = subject_of(path);
+  const DriveSubject subject = drive_subject_of(path, kScratchBytes);
   const auto source = value_of(io::open_block_source({subject.path()}, {.depth = io::kDepthMeasuredMax}));
   done.existing = subject.existing;
   done.file_bytes = source->file_bytes(0);

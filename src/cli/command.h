@@ -14,6 +14,7 @@ struct Command {
   ExitCode (*run)(const Arguments& arguments);  // or throws Failure
 };
 
+ExitCode run_doctor(const Arguments& arguments);
 ExitCode run_inspect(const Arguments& arguments);
 ExitCode run_address(const Arguments& arguments);
 ExitCode run_rows(const Arguments& arguments);

@@ -18,7 +18,8 @@
 namespace rowtide::cli {
 namespace {
 
-constexpr std::array<Command, 7> kCommands = {{
+constexpr std::array<Command, 8> kCommands = {{
+    {"doctor", "what this machine can do, what is wrong with it, and what mends it", run_doctor},
     {"inspect", "what is in a checkpoint", run_inspect},
     {"address", "token ids to row ids", run_address},
     {"rows", "rows of a table, by id", run_rows},

@@ -1,0 +1,37 @@
+// llama-server as this user would start it, and whether it takes the plug-in. No model is needed.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace rowtide::cli::doctor {
+
+struct EngineProbe {
+  enum class Plugin {
+    kNotTried,    // there is no llama-server or no plug-in, or llama-server does not even tell its version
+    kServes,      // a server that opens a model has accepted it: its sign is up
+    kListedOnly,  // accepted where devices are listed, but not where a model is opened
+    kRefused,     // the server goes on without it
+    kEnded,       // the server ended before it opened a model
+    kTimeOut,
+  };
+
+  std::string llama_server;       // its path; empty: none in PATH
+  std::string version;            // in its own words; empty: it does not tell
+  std::string version_failure;    // why not, as "was killed by signal 11"
+  std::string plug_in;            // its path; empty: none
+  bool from_environment = false;  // GGML_BACKEND_PATH names it
+  bool plug_in_missing = false;   // it names a file that is not there
+  Plugin outcome = Plugin::kNotTried;
+  std::string ended;   // of kEnded
+  std::string reason;  // the line in which the server or the plug-in says why; may be empty
+};
+
+/// Looks for llama-server in the folders of `search_path` (as the variable PATH), and for the plug-in:
+/// GGML_BACKEND_PATH of the environment, else beside this program or in the lib folder next to its own. Then starts the
+/// server, up to three times and for at most `limit` each: for its version; with the plug-in and a model that is a
+/// pipe, which it waits to be written into; and, if the sign is not up by then, for its devices. Its settings from
+/// LLAMA_ARG_... variables are left out, so nothing is downloaded.
+EngineProbe probe_engine(const std::string& search_path, std::chrono::milliseconds limit = std::chrono::seconds(10));
+
+}  // namespace rowtide::cli::doctor
