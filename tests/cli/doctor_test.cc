@@ -244,7 +244,7 @@ Place good_place() {
   place.path = "/models/m.gguf";
   place.mount = io::Mount{"259:1", "/", "/models", "ext4", "rw"};
   place.drive = {"nvme0n1", "serial 1", false};
-  place.method = "io_uring, direct I/O, 4096-byte blocks";
+  place.opened = place.by_uring = true;
   place.direct = true;
   place.block_bytes = 4096;
   place.glance = io::DriveGlance{80, 256, 400'000};
@@ -274,7 +274,8 @@ TEST(DoctorStorage, FileSystems) {
                                     {"fuse.sshfs", Level::kWarning},
                                     {"fuse.gocryptfs", Level::kNote},
                                     {"fuseblk", Level::kNote},
-                                    {"tmpfs", Level::kNote}}) {
+                                    {"tmpfs", Level::kNote},
+                                    {"zfs", Level::kNote}}) {
     Place place = good_place();
     place.mount->type = type;
     EXPECT_EQ(named(check_storage(place), "file_system").level, level) << type;
@@ -291,6 +292,8 @@ TEST(DoctorStorage, Drives) {
   EXPECT_EQ(disk.level, Level::kWarning);
   EXPECT_THAT(disk.meaning, HasSubstr("hard disk"));
   EXPECT_THAT(disk.finding, HasSubstr("16 rows take 88.9 ms"));
+  place.by_uring = false;
+  EXPECT_THAT(named(check_storage(place), "drive").finding, HasSubstr("180 reads/s by 16 threads"));
   place.glance = io::DriveGlance{500, 256, 12'000};
   EXPECT_EQ(named(check_storage(place), "drive").level, Level::kNote);
   place.glance.reset();
@@ -314,6 +317,8 @@ TEST(DoctorStorage, WithoutCalibration) {
   place.calibrated_depth.reset();
   EXPECT_EQ(named(check_storage(place), "calibration").level, Level::kNote);
   EXPECT_THAT(named(check_storage(place), "calibration").fix, HasSubstr("rowtide calibrate '/models/m.gguf'"));
+  place.path = "it's here";
+  EXPECT_THAT(named(check_storage(place), "calibration").fix, HasSubstr("rowtide calibrate 'it'\\''s here'"));
   place.drive.in_memory = true;
   EXPECT_THROW(named(check_storage(place), "calibration"), std::runtime_error);
 }
@@ -366,6 +371,7 @@ TEST(DoctorEngine, EachOutcome) {
   probe.version = "version: 1";
   EXPECT_EQ(named(check_engine(probe), "llama_server").level, Level::kOk);
   for (const auto& [outcome, level] : {std::pair{Plugin::kServes, Level::kNote},
+                                       {Plugin::kListed, Level::kNote},
                                        {Plugin::kListedOnly, Level::kWarning},
                                        {Plugin::kRefused, Level::kProblem},
                                        {Plugin::kEnded, Level::kProblem},

@@ -42,9 +42,10 @@ struct Place {
   std::string path;  // the file or folder asked about
   std::optional<io::Mount> mount;
   io::Drive drive;
-  std::string method;                 // of a source opened there; empty where none could be
-  bool direct = false;                // its reads go past the page cache
-  std::uint32_t block_bytes = 0;      //
+  bool opened = false;                // for reads, in the way that works
+  bool by_uring = false;              // else by threads
+  bool direct = false;                // reads go past the page cache
+  std::uint32_t block_bytes = 0;      // of direct reads
   std::string why_not_direct;         // the reason as the library logs it
   std::optional<std::string> failed;  // why nothing could be read there
   bool scratch = false;               // read was a file just written

@@ -56,6 +56,12 @@ Finding check_tried_plug_in(const EngineProbe& probe) {
         found.fix = "export GGML_BACKEND_PATH=" + probe.plug_in;
       }
       return found;
+    case Plugin::kListed:
+      found.level = Level::kNote;
+      found.finding = fmt::format("llama-server lists {} among its devices", probe.plug_in);
+      found.meaning = fmt::format("on a model that is an empty pipe it {}, so more is not known", probe.ended);
+      found.fix = "start it on a model, and look for the line 'rowtide: serving'";
+      return found;
     case Plugin::kListedOnly:
       found.level = Level::kWarning;
       found.finding = "llama-server takes the plug-in where it lists its devices, but not by itself for a model";

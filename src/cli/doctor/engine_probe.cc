@@ -96,26 +96,27 @@ bool has_sign(pid_t process) {
   return false;
 }
 
-/// A model that a server opens and then waits for: a named pipe that nobody has written into.
+/// A model that a server opens and then waits for: a pipe that nobody has written into. Its name is gone before a
+/// server is started, so that nothing is left behind however this program ends; the descriptor leads there still.
 class PipeModel {
  public:
   PipeModel() {
     std::error_code failed;
     std::string folder = (fs::temp_directory_path(failed) / "rowtide-doctor-XXXXXX").string();
     if (failed || ::mkdtemp(folder.data()) == nullptr) return;
-    folder_ = folder;
-    if (::mkfifo(path().c_str(), 0600) != 0) folder_.clear();
+    const std::string name = folder + "/model.gguf";
+    if (::mkfifo(name.c_str(), 0600) == 0) pipe_ = ::open(name.c_str(), O_PATH | O_CLOEXEC);
+    fs::remove_all(folder, failed);
   }
   ~PipeModel() {
-    std::error_code ignored;
-    if (!folder_.empty()) fs::remove_all(folder_, ignored);
     if (writer_ >= 0) ::close(writer_);
+    if (pipe_ >= 0) ::close(pipe_);
   }
   PipeModel(const PipeModel&) = delete;
   PipeModel& operator=(const PipeModel&) = delete;
 
-  bool made() const { return !folder_.empty(); }
-  std::string path() const { return folder_ + "/model.gguf"; }
+  bool made() const { return pipe_ >= 0; }
+  std::string path() const { return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(pipe_); }
   /// Opening it for writing is refused while nobody reads. Once open, the reader waits for bytes, not for us to come.
   bool is_opened() {
     if (writer_ < 0) writer_ = ::open(path().c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
@@ -123,7 +124,7 @@ class PipeModel {
   }
 
  private:
-  std::string folder_;
+  int pipe_ = -1;
   int writer_ = -1;
 };
 
@@ -151,9 +152,8 @@ void open_a_model(EngineProbe& probe, std::chrono::milliseconds limit) {
     serves = has_sign(server);
     return serves || opened;
   };
-  const LimitedRun run =
-      run_limited(probe.llama_server, {"-m", model.path(), "--host", "127.0.0.1", "--port", "0", "--no-warmup"},
-                  server_environment(probe.plug_in), limit, far_enough);
+  const LimitedRun run = run_limited(probe.llama_server, {"-m", model.path(), "--host", "127.0.0.1", "--port", "0"},
+                                     server_environment(probe.plug_in), limit, far_enough);
   probe.reason = reason_in(run.output);
   if (serves) {
     probe.outcome = EngineProbe::Plugin::kServes;
@@ -171,7 +171,9 @@ void list_devices(EngineProbe& probe, std::chrono::milliseconds limit) {
   const LimitedRun run = run_limited(probe.llama_server, {"--list-devices"}, server_environment(probe.plug_in), limit);
   if (probe.reason.empty()) probe.reason = reason_in(run.output);
   const bool listed = run.output.find("  " + std::string(kDeviceName) + ":") != std::string::npos;
-  if (run.succeeded() && listed) probe.outcome = EngineProbe::Plugin::kListedOnly;
+  if (!run.succeeded() || !listed) return;
+  const bool ended = probe.outcome == EngineProbe::Plugin::kEnded;
+  probe.outcome = ended ? EngineProbe::Plugin::kListed : EngineProbe::Plugin::kListedOnly;
 }
 
 }  // namespace

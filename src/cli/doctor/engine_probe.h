@@ -10,6 +10,7 @@ struct EngineProbe {
   enum class Plugin {
     kNotTried,    // there is no llama-server or no plug-in, or llama-server does not even tell its version
     kServes,      // a server that opens a model has accepted it: its sign is up
+    kListed,      // accepted where devices are listed; the server would not start on a model that is a pipe
     kListedOnly,  // accepted where devices are listed, but not where a model is opened
     kRefused,     // the server goes on without it
     kEnded,       // the server ended before it opened a model
@@ -23,7 +24,7 @@ struct EngineProbe {
   bool from_environment = false;  // GGML_BACKEND_PATH names it
   bool plug_in_missing = false;   // it names a file that is not there
   Plugin outcome = Plugin::kNotTried;
-  std::string ended;   // of kEnded
+  std::string ended;   // how, of kEnded and kListed
   std::string reason;  // the line in which the server or the plug-in says why; may be empty
 };
 

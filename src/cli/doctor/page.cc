@@ -73,8 +73,8 @@ std::string page_of(const Findings& findings, std::uint64_t suggested_memory_byt
     if (first_of_group) text += fmt::format("{}{}\n", i == 0 ? "" : "\n", group_name(findings[i].group));
     text += entry(findings[i], colours, width);
   }
-  return text +
-         fmt::format("\n{}. Memory to begin with: --memory {}MiB.\n", summary(findings), suggested_memory_bytes / kMibBytes);
+  return text + fmt::format("\n{}. Memory to begin with: --memory {}MiB.\n", summary(findings),
+                            suggested_memory_bytes / kMibBytes);
 }
 
 }  // namespace rowtide::cli::doctor

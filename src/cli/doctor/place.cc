@@ -49,7 +49,8 @@ void read_there(Place& place, const std::string& subject_path) {
   const LogLines lines;
   const std::uint32_t depth = std::min(place.calibrated_depth.value_or(io::kDepthMeasuredMax), io::kDepthMeasuredMax);
   const auto source = value_of(io::open_block_source({path}, {.depth = depth}));
-  place.method = source->method();
+  place.opened = true;
+  place.by_uring = source->method().starts_with("io_uring");
   place.direct = source->direct();
   place.block_bytes = source->block_bytes();
   place.why_not_direct = with_name(lines.line_with("using buffered reads"), path, place.path);

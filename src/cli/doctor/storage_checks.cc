@@ -15,7 +15,7 @@ constexpr double kModestReadsPerS = 20'000;  // below: fine for decoding, slow f
 
 constexpr const char* kMoveFix = "copy the model to ext4 or XFS on an NVMe drive of this machine";
 
-enum class FileSystemKind { kLocal, kMemory, kNetwork, kUnknown };
+enum class FileSystemKind { kLocal, kMemory, kNetwork, kProgram, kOwnCache };
 
 /// By the names that the kernel gives its file systems in /proc/self/mountinfo.
 FileSystemKind kind_of(std::string_view type) {
@@ -25,7 +25,8 @@ FileSystemKind kind_of(std::string_view type) {
       "lustre", "gpfs", "beegfs", "virtiofs", "orangefs", "fuse.sshfs", "fuse.glusterfs"};
   if (std::ranges::find(kMemory, type) != kMemory.end()) return FileSystemKind::kMemory;
   if (std::ranges::find(kNetwork, type) != kNetwork.end()) return FileSystemKind::kNetwork;
-  return type.starts_with("fuse") ? FileSystemKind::kUnknown : FileSystemKind::kLocal;
+  if (type == "zfs") return FileSystemKind::kOwnCache;
+  return type.starts_with("fuse") ? FileSystemKind::kProgram : FileSystemKind::kLocal;
 }
 
 Finding check_file_system(const Place& place) {
@@ -48,10 +49,16 @@ Finding check_file_system(const Place& place) {
       found.meaning = "each cold row is a request to another machine or to the virtual machine's host";
       found.fix = kMoveFix;
       break;
-    case FileSystemKind::kUnknown:
+    case FileSystemKind::kProgram:
       found.level = Level::kNote;
       found.meaning = "a program answers its reads, which takes longer than the kernel's own file systems do";
       found.fix = kMoveFix;
+      break;
+    case FileSystemKind::kOwnCache:
+      found.level = Level::kNote;
+      found.meaning =
+          "before OpenZFS 2.3 direct reads go through its cache all the same, which takes memory of its own";
+      found.fix = "bound the cache: echo BYTES | sudo tee /sys/module/zfs/parameters/zfs_arc_max";
       break;
   }
   return found;
@@ -77,9 +84,10 @@ Finding check_direct_io(const Place& place) {
 std::string allowed_text(const Place& place) {
   if (place.rows_per_token == 0) return "";
   const double token_s = std::max(place.glance->serial_us / 1e6, place.rows_per_token / place.glance->reads_per_s);
-  return fmt::format("; a token's {} rows take {:.1f} ms when none is cached, and prompts run at {} tokens/s at most",
-                     place.rows_per_token, 1e3 * token_s,
-                     grouped(static_cast<std::uint64_t>(place.glance->reads_per_s / place.rows_per_token)));
+  return fmt::format(
+      "; a token's {} rows take {:.1f} ms when none is cached, prompts of new n-grams run at {} tokens/s at most",
+      place.rows_per_token, 1e3 * token_s,
+      grouped(static_cast<std::uint64_t>(place.glance->reads_per_s / place.rows_per_token)));
 }
 
 Finding check_drive(const Place& place) {
@@ -93,10 +101,10 @@ Finding check_drive(const Place& place) {
     return found;
   }
   const io::DriveGlance& glance = *place.glance;
-  found.finding =
-      fmt::format("{}: one read {:.0f} us; {} reads/s at {} in flight, {:.1f} times one by one{}", place.drive.name,
-                  glance.serial_us, grouped(static_cast<std::uint64_t>(glance.reads_per_s)), glance.depth,
-                  glance.reads_per_s * glance.serial_us / 1e6, allowed_text(place));
+  found.finding = fmt::format("{}: one read {:.0f} us; {} reads/s {}, {:.1f} times one by one{}", place.drive.name,
+                              glance.serial_us, grouped(static_cast<std::uint64_t>(glance.reads_per_s)),
+                              place.by_uring ? fmt::format("at {} in flight", glance.depth) : "by 16 threads",
+                              glance.reads_per_s * glance.serial_us / 1e6, allowed_text(place));
   if (!place.direct) found.finding += " (through the page cache, so partly from memory)";
   if (place.drive.in_memory) return found;
   if (place.scratch) found.finding += " (a file just written; a drive's own cache may have helped)";
@@ -109,6 +117,13 @@ Finding check_drive(const Place& place) {
   return found;
 }
 
+/// As one word of a shell's command line.
+std::string in_shell(const std::string& path) {
+  std::string word = "'";
+  for (const char c : path) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
 Finding check_calibration(const Place& place) {
   Finding found{"calibration", Group::kStorage, Level::kOk, "", "", ""};
   if (place.calibrated_depth) {
@@ -118,7 +133,7 @@ Finding check_calibration(const Place& place) {
   found.level = Level::kNote;
   found.finding = "none is kept for this drive";
   found.meaning = "stores keep 256 reads in flight, which may be more than the drive gains by";
-  found.fix = fmt::format("rowtide calibrate '{}'", place.path);
+  found.fix = fmt::format("rowtide calibrate {}", in_shell(place.path));
   return found;
 }
 
@@ -126,7 +141,7 @@ Finding check_calibration(const Place& place) {
 
 Findings check_storage(const Place& place) {
   Findings found{check_file_system(place)};
-  if (!place.method.empty()) found.push_back(check_direct_io(place));
+  if (place.opened) found.push_back(check_direct_io(place));
   found.push_back(check_drive(place));
   if (place.direct && !place.drive.in_memory) found.push_back(check_calibration(place));
   return found;

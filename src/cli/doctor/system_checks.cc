@@ -67,7 +67,7 @@ Finding check_kernel(const System& system) {
     found.meaning = "what it can do is found out by trying";
   } else if (version->before(5, 6)) {
     found.level = Level::kWarning;
-    found.meaning = "before Linux 5.6 io_uring has not the reads that Rowtide uses; threads read instead";
+    found.meaning = "Rowtide is made for Linux 5.15 and later; the plain reads of io_uring came with 5.6";
     found.fix = "boot Linux 5.15 or later; in a container the kernel is the host's";
   }
   return found;
