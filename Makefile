@@ -1,6 +1,6 @@
 # The commands of daily work. Each first installs what it needs (scripts/setup.sh says what) and builds.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-llama-next ci format lint corpora clean
+.PHONY: help build demo test test-llama-next package test-package ci format lint corpora clean
 MAKEFLAGS += --no-print-directory
 
 prompt := And it came to pass in those days, that
@@ -11,6 +11,8 @@ help:
 	@echo 'make demo             text from a model whose table stays on disk, and the counters; at first 2 minutes'
 	@echo 'make test             all tests, unit to end-to-end with unmodified llama.cpp programs; at first 15 minutes'
 	@echo 'make test-llama-next  the end-to-end tests with the next llama.cpp version; at first 10 minutes more'
+	@echo 'make package          an archive for other machines: build-package/rowtide-*.tar.xz; 4 minutes. MACHINE=aarch64: for Arm'
+	@echo 'make test-package     tries it in a bare Debian 13, which it fetches at first; root. SUITE=bookworm: Debian 12'
 	@echo 'make ci               what every change must pass: tests, sanitizers, fuzzers, style; 20 minutes'
 	@echo 'make format, lint     clang-format rewrites the C++ files; clang-tidy looks through them'
 	@echo 'make corpora          20 million tokens of real text for `rowtide bench cache`, in .cache/corpora; 2 minutes'
@@ -44,6 +46,17 @@ test-llama-next:
 	cmake --preset llama-next -DROWTIDE_LLAMA_DIR=$$(scripts/llama_setup.sh where next)
 	cmake --build --preset llama-next
 	ctest --preset llama-next
+
+MACHINE = $(shell uname -m)
+package:
+	@scripts/setup.sh package
+	$(if $(filter-out $(shell uname -m),$(MACHINE)),@scripts/setup.sh arm)
+	scripts/package.sh $(MACHINE)
+
+# Beside the same build's program.
+test-package: package build
+	@scripts/setup.sh test-package
+	tests/package/run.sh $(MACHINE) $(SUITE)
 
 ci:
 	.ci/run

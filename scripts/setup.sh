@@ -5,6 +5,8 @@
 #   setup.sh test    and test libraries, llama.cpp's programs
 #   setup.sh next    and the next llama.cpp version
 #   setup.sh arm     what `build` installs, and to build for Arm and test that here: compiler, emulator, libraries
+#   setup.sh package what `make package` needs beside `build`
+#   setup.sh test-package  and what trying the archive needs beside `test`
 #   setup.sh style   clang-format and clang-tidy alone
 #   setup.sh corpora what scripts/corpora.sh needs
 #   setup.sh ci      test, style, clang for the fuzzers, and for Arm all but llama.cpp
@@ -15,6 +17,7 @@ readonly build_packages="g++ cmake ninja-build pkg-config liburing-dev libfmt-de
   nlohmann-json3-dev ca-certificates git"
 readonly test_packages="libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3"
 readonly arm_packages="g++-aarch64-linux-gnu qemu-user-static"
+readonly archive_packages="python3 xz-utils"
 readonly fuzz_packages="clang-14 libclang-rt-14-dev"
 readonly python_packages="python3-venv"
 readonly style_tools="clang-format==23.1.3 clang-tidy==23.1.4"
@@ -65,9 +68,11 @@ exec 9>"$cache/lock"
 flock 9  # another set-up may be at work in the same cache
 
 case "${1:-}" in
-  build | test | next | arm | ci)
+  build | test | next | arm | package | test-package | ci)
     debian $build_packages \
-      $([ "$1" = build ] || echo $test_packages) \
+      $([[ $1 =~ ^(build|package)$ ]] || echo $test_packages) \
+      $([[ $1 =~ package ]] && echo $archive_packages) \
+      $([ "$1" = test-package ] && echo debootstrap) \
       $([ "$1" = ci ] && echo $arm_packages $fuzz_packages $python_packages) \
       $([ "$1" = arm ] && echo $arm_packages $python_packages) \
       $([ "$1" = next ] && echo $python_packages) \
@@ -75,13 +80,13 @@ case "${1:-}" in
     ;;
   style) debian $python_packages ;;
   corpora) debian $python_packages xz-utils ;;
-  *) fail "usage: $0 build | test | next | arm | style | corpora | ci" ;;
+  *) fail "usage: $0 build | test | next | arm | package | test-package | style | corpora | ci" ;;
 esac
 
 case "$1" in
-  build) "$root/scripts/llama_setup.sh" libraries ;;
+  build | package) "$root/scripts/llama_setup.sh" libraries ;;
   arm) "$root/scripts/llama_setup.sh" arm ;;
-  test | ci) "$root/scripts/llama_setup.sh" tools ;;
+  test | test-package | ci) "$root/scripts/llama_setup.sh" tools ;;
   next) "$root/scripts/llama_setup.sh" tools && "$root/scripts/llama_setup.sh" next ;;
 esac
 case "$1" in
