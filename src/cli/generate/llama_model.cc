@@ -64,8 +64,8 @@ void start_llama(const std::optional<ggml::Settings>& plugin) {
   ggml_backend_load_all_from_path(folder.c_str());
   llama_backend_init();
   if (ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU) == nullptr) {
-    throw llama_failure(kExitFailed, fmt::format("{}: llama.cpp finds no CPU back end (libggml-cpu-*.so) there; run "
-                                                 "`make build` again",
+    throw llama_failure(kExitFailed, fmt::format("{}: llama.cpp finds no CPU back end (libggml-cpu-*.so) there; build, "
+                                                 "install or unpack Rowtide again",
                                                  folder));
   }
 }
