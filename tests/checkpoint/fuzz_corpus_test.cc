@@ -22,7 +22,8 @@ std::string content_of(const std::filesystem::path& path) {
 }
 
 /// `opens` tells of one seed's content.
-void expect_meanings(const std::string& corpus, int seeds_at_least, const std::function<bool(const std::string&)>& opens) {
+void expect_meanings(const std::string& corpus, int seeds_at_least,
+                     const std::function<bool(const std::string&)>& opens) {
   int seeds = 0;
   for (const auto& entry : std::filesystem::directory_iterator(ROWTIDE_SOURCE_DIR "/fuzz/corpus/" + corpus)) {
     const std::string name = entry.path().filename();
