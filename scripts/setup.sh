@@ -91,15 +91,21 @@ esac
 
 case "$1" in
   build | package) "$root/scripts/llama_setup.sh" libraries ;;
-  arm) "$root/scripts/llama_setup.sh" arm ;;
+  arm)
+    "$root/scripts/arm_setup.sh" sysroot
+    "$root/scripts/llama_setup.sh" arm-tools
+    ;;
   test | test-package | ci)
     "$root/scripts/llama_setup.sh" tools
     "$root/scripts/tokenizer_setup.sh"
     ;;
-  next) "$root/scripts/llama_setup.sh" tools && "$root/scripts/llama_setup.sh" next ;;
+  next)
+    "$root/scripts/llama_setup.sh" tools
+    "$root/scripts/llama_setup.sh" next
+    ;;
 esac
 case "$1" in
-  arm | ci) "$root/scripts/arm_setup.sh" sysroot ;;
+  ci) "$root/scripts/arm_setup.sh" sysroot ;;
 esac
 case "$1" in
   style | ci) make_venv "$cache/style" $style_tools ;;

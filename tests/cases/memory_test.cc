@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "io/system_memory.h"
+#include "support/emulated.h"
 #include "support/process_memory.h"
 #include "support/real_cgroup.h"
 #include "support/sanitized.h"
@@ -26,6 +27,7 @@ constexpr std::uint64_t kMiB = 1 << 20;
 class Memory : public testing::Test {
  protected:
   void SetUp() override {
+    if (is_emulated()) GTEST_SKIP() << "an emulator's own memory is among what the kernel counts";
     if (kSanitized) GTEST_SKIP() << "a sanitizer's own memory is among what the kernel counts";
   }
 };

@@ -4,6 +4,7 @@
 #include "io/block_source.h"
 #include "store/batch_plan.h"
 #include "store/open_store.h"
+#include "support/emulated.h"
 #include "support/random_table.h"
 #include "support/sanitized.h"
 #include "support/system_calls.h"
@@ -14,7 +15,14 @@ namespace {
 constexpr std::size_t kRows = 2048;
 constexpr RowId kApart = 5;  // so that no two rows share a read
 
-TEST(SystemCalls, AreOneForHalfAQueueOfReads) {
+class SystemCalls : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (is_emulated()) GTEST_SKIP() << "an emulator lets nothing be traced";
+  }
+};
+
+TEST_F(SystemCalls, AreOneForHalfAQueueOfReads) {
   TempDir dir;
   const Table table =
       make_random_table(dir, {.format = RowFormat::kF32, .row_values = 512, .extent_rows = {kRows * kApart}}, 1);
@@ -60,7 +68,7 @@ std::optional<std::size_t> calls_of_hits(std::size_t rows, Mode mode) {
   });
 }
 
-TEST(SystemCalls, AreNoneForABatchThatIsAllInMemory) {
+TEST_F(SystemCalls, AreNoneForABatchThatIsAllInMemory) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer makes its own";
   for (const Mode mode : {Mode::kCache, Mode::kResident}) {
     for (const std::size_t rows : {16u, 2048u, 8192u}) {
@@ -71,7 +79,7 @@ TEST(SystemCalls, AreNoneForABatchThatIsAllInMemory) {
   }
 }
 
-TEST(SystemCalls, OfAskingHelpersAreFewWhateverTheRows) {
+TEST_F(SystemCalls, OfAskingHelpersAreFewWhateverTheRows) {
   for (const Mode mode : {Mode::kCache, Mode::kResident}) {
     const auto calls = calls_of_hits(32'768, mode);
     ASSERT_TRUE(calls.has_value());

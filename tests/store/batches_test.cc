@@ -52,8 +52,9 @@ TEST(Batches, UniformRowsBringTheirOwnBlocksAndNoMore) {
   for (const Mode mode : {Mode::kDisk, Mode::kCache}) {
     auto [drive, store, reader] = cold(table, mode);
     std::size_t needed = 0;
-    constexpr int kBatches = kSanitized ? 4 : 50, kRows = 2000;
-    for (int batch = 0; batch < kBatches; ++batch) {
+    constexpr int kRows = 2000;
+    const int batches = is_slow() ? 4 : 50;
+    for (int batch = 0; batch < batches; ++batch) {
       const auto ids = uniform_ids(kRows, table.rows, static_cast<unsigned>(batch));
       ASSERT_TRUE(reads_rule_rows(*reader, table, ids));
       needed += blocks_of(table, ids);
@@ -62,7 +63,7 @@ TEST(Batches, UniformRowsBringTheirOwnBlocksAndNoMore) {
     EXPECT_LE(done.blocks, needed);  // fewer where the cache had a row
     EXPECT_GE(done.blocks, needed - needed / 100);
     EXPECT_LE(done.bytes_read, done.blocks * VirtualDrive::kBlockBytes);
-    EXPECT_LE(drive->bytes(), std::uint64_t{kBatches} * kRows * 2 * VirtualDrive::kBlockBytes);
+    EXPECT_LE(drive->bytes(), static_cast<std::uint64_t>(batches) * kRows * 2 * VirtualDrive::kBlockBytes);
   }
 }
 
@@ -96,7 +97,7 @@ TEST(Batches, AHundredThousandRowsAreOneDeepBatch) {
   for (const Mode mode : {Mode::kDisk, Mode::kCache}) {
     auto [drive, store, reader] = cold(table, mode, 64, 256 * kMiB);
     drive->watch_blocks();
-    const auto ids = uniform_ids(kSanitized ? 20'000 : 100'000, table.rows, 3);
+    const auto ids = uniform_ids(is_slow() ? 20'000 : 100'000, table.rows, 3);
     ASSERT_TRUE(reads_rule_rows(*reader, table, ids));
     EXPECT_EQ(drive->blocks_again(), 0u);
     EXPECT_EQ(drive->blocks_seen(), blocks_of(table, ids));
@@ -110,7 +111,7 @@ TEST(Batches, ATraceInChunksWaitsForFewTurns) {
   const Table table = rule_table(160, {2'000'000}, 8);
   auto [drive, store, reader] = cold(table, Mode::kCache);
   std::size_t stops = 0;
-  for (unsigned chunk = 0; chunk < (kSanitized ? 2 : 20); ++chunk) {
+  for (unsigned chunk = 0; chunk < (is_slow() ? 2 : 20); ++chunk) {
     const auto ids = uniform_ids(std::size_t{1000} * 16, table.rows, chunk);
     ASSERT_TRUE(reads_rule_rows(*reader, table, ids));
     stops += blocks_of(table, ids);

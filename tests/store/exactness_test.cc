@@ -119,7 +119,7 @@ TEST_P(Exactness, OfTablesByRule) {
         std::make_unique<io::FaultySource>(std::make_unique<VirtualSource>(drive, 64), failing(GetParam().one_in)),
         {.memory_bytes = memory, .mode = GetParam().mode, .queue_depth = 64});
     ASSERT_TRUE(store.ok()) << store.error().message;
-    read_by_several(**store, GetParam().one_in, kSanitized ? 12 : 40);
+    read_by_several(**store, GetParam().one_in, is_slow() ? 12 : 40);
   }
 }
 
@@ -132,7 +132,7 @@ TEST_P(Exactness, OfTablesInFiles) {
                                                              failing(GetParam().one_in)),
                           {.memory_bytes = 96 * kMiB, .mode = GetParam().mode, .queue_depth = 64});
   ASSERT_TRUE(store.ok()) << store.error().message;
-  read_by_several(**store, GetParam().one_in, kSanitized ? 10 : 25);
+  read_by_several(**store, GetParam().one_in, is_slow() ? 10 : 25);
 }
 
 /// A cached store over reads that fail while `broken`.

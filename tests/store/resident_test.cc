@@ -187,7 +187,7 @@ TEST_F(Resident, ShortAndInterruptedReadsAreAskedForAgain) {
 }
 
 TEST_F(Resident, MayBeClosedAtAnyMoment) {
-  for (int round = 0; round < (kSanitized ? 12 : 60); ++round) {
+  for (int round = 0; round < (is_slow() ? 12 : 60); ++round) {
     open();
     if (round % 3 == 1) {
       ASSERT_TRUE(soon([&] { return filled() >= static_cast<RowId>(1000 * round); }));
