@@ -1,10 +1,19 @@
 #include "cache/segment_arena.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace rowtide {
+namespace {
 
-SegmentArena::SegmentArena(std::uint32_t segments) {
+/// A page full of page table entries maps one.
+constexpr std::uint64_t huge_page_bytes(std::uint64_t page_bytes) { return page_bytes / sizeof(void*) * page_bytes; }
+
+}  // namespace
+
+std::uint64_t SegmentArena::system_page_bytes() { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
+
+SegmentArena::SegmentArena(std::uint32_t segments, std::uint64_t page_bytes) {
   mapping_bytes_ = (std::uint64_t{segments} + 1) * kSegmentBytes;  // one more, to begin at a multiple of a segment
   void* memory =
       ::mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -14,7 +23,11 @@ SegmentArena::SegmentArena(std::uint32_t segments) {
   const std::uintptr_t aligned = (address + kSegmentBytes - 1) / kSegmentBytes * kSegmentBytes;
   base_ = static_cast<std::byte*>(memory) + (aligned - address);
   segments_ = segments;
-  ::madvise(base_, segments * kSegmentBytes, MADV_HUGEPAGE);  // a kernel without them refuses; no matter
+  // Kernels with pages of 16 or 64 KiB, as Arm's may have, have huge ones of 32 or 512 MiB: one would bring the memory
+  // of many segments with the first of them, and stay when others are given back. A kernel without any refuses; no
+  // matter.
+  const bool within_a_segment = huge_page_bytes(page_bytes) <= kSegmentBytes;
+  ::madvise(base_, segments * kSegmentBytes, within_a_segment ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   free_.reserve(segments);
   for (std::uint32_t i = segments; i > 0; --i) free_.push_back(i - 1);
 }

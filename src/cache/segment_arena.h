@@ -14,8 +14,8 @@ class SegmentArena {
  public:
   static constexpr std::uint64_t kSegmentBytes = std::uint64_t{2} << 20;
 
-  /// Reserves address space alone. segments() is 0 when the kernel refuses.
-  explicit SegmentArena(std::uint32_t segments);
+  /// Reserves address space alone. segments() is 0 when the kernel refuses. `page_bytes` are the kernel's pages.
+  explicit SegmentArena(std::uint32_t segments, std::uint64_t page_bytes = system_page_bytes());
   ~SegmentArena();
   SegmentArena(const SegmentArena&) = delete;
   SegmentArena& operator=(const SegmentArena&) = delete;
@@ -28,12 +28,14 @@ class SegmentArena {
   std::byte* segment(std::uint32_t index) const { return base_ + index * kSegmentBytes; }
 
   /// A segment that nobody holds; nothing when all are held. Its pages are taken as they are written,
-  /// 2 MiB at once where the kernel has huge pages. Threads: any.
+  /// 2 MiB at once where the kernel has huge pages of that size. Threads: any.
   std::optional<std::uint32_t> take();
   /// Returns its memory to the kernel. Nobody may look into it any more. Threads: any.
   void give_back(std::uint32_t index);
 
  private:
+  static std::uint64_t system_page_bytes();
+
   void* mapping_ = nullptr;
   std::uint64_t mapping_bytes_ = 0;
   std::byte* base_ = nullptr;

@@ -16,7 +16,7 @@
 namespace rowtide {
 namespace {
 
-constexpr std::size_t kPage = 4096;
+const auto kPage = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 constexpr std::size_t kPages = 16;
 
 /// A file mapped whole for as long as this lives.

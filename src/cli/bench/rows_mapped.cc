@@ -91,10 +91,10 @@ class MappedMethod final : public GatherMethod {
   /// One advice for all pages of the batch: process_madvise takes 1,024 ranges at once.
   void announce(std::span<const RowId> ids) {
     constexpr std::size_t kRangesMax = 1024;
-    pages_of(source_, ids, pages_);
+    pages_of(source_, ids, pages_, source_.page_bytes);
     ranges_.clear();
     for_each_run(std::span<const Page>(pages_), [&](std::uint32_t file, std::uint64_t first, std::uint64_t count) {
-      ranges_.push_back({maps_[file].data() + first * Page::kBytes, count * Page::kBytes});
+      ranges_.push_back({maps_[file].data() + first * source_.page_bytes, count * source_.page_bytes});
     });
     for (std::size_t at = 0; at < ranges_.size(); at += kRangesMax) {
       const std::size_t count = std::min(kRangesMax, ranges_.size() - at);
@@ -144,11 +144,12 @@ class CopyMethod final : public GatherMethod {
 
   void copy_pages(const OpenFiles& files, std::span<const RowId> copied) {
     std::vector<Page> pages;
-    pages_of(source_, copied, pages);
-    check_memory_for(source_, pages.size() * Page::kBytes, kWhat, "unsupported");
+    const std::uint64_t page_bytes = source_.page_bytes;
+    pages_of(source_, copied, pages, page_bytes);
+    check_memory_for(source_, pages.size() * page_bytes, kWhat, "unsupported");
     auto each = [&](auto take) {
       for_each_run(std::span<const Page>(pages), [&](std::uint32_t file, std::uint64_t first, std::uint64_t count) {
-        take(file, first * Page::kBytes, std::min((first + count) * Page::kBytes, files.bytes(file)));
+        take(file, first * page_bytes, std::min((first + count) * page_bytes, files.bytes(file)));
       });
     };
     each([&](std::uint32_t file, std::uint64_t begin, std::uint64_t end) {

@@ -75,12 +75,11 @@ class OpenFiles {
 struct Page {
   std::uint32_t file;
   std::uint64_t index;
-  static constexpr std::uint64_t kBytes = 4096;
   auto operator<=>(const Page&) const = default;
 };
 /// The pieces of `page_bytes` that rows lie in, ascending and each once.
 void pages_of(const BenchSource& source, std::span<const RowId> ids, std::vector<Page>& pages,
-              std::uint64_t page_bytes = Page::kBytes);
+              std::uint64_t page_bytes);
 
 /// Calls `take(file, first page, page count)` for each run of neighbouring pages.
 template <class Take>

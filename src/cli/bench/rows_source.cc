@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -24,7 +25,6 @@ namespace rowtide::cli {
 namespace {
 
 constexpr std::uint64_t kWriteBytes = std::uint64_t{4} << 20;
-constexpr std::uint64_t kAlignment = 4096;
 constexpr std::size_t kPathMax = 4096;
 
 void fill_synthetic_row(RowId id, std::uint64_t row_bytes, std::byte* out) {
@@ -148,6 +148,7 @@ BenchSource open_bench_source(const BenchRowsOptions& options) {
   return {std::move(table),
           std::move(map),
           blocks->block_bytes(),
+          static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)),
           value_of(io::drive_of(first)).name,
           read_ahead_of(device_folder(first)),
           std::move(synthetic)};

@@ -20,7 +20,8 @@ class SyntheticRows;
 struct BenchSource {
   Table table;
   RowMap map;
-  std::uint32_t block_bytes = 4096;
+  std::uint32_t block_bytes = 4096;               // what is read from the device at once
+  std::uint64_t page_bytes = 4096;                // of the page cache: the kernel's
   std::string device;                             // the block device the first file lies on
   std::optional<std::uint64_t> read_ahead_bytes;  // what the kernel reads around a fault there
   std::shared_ptr<const SyntheticRows> synthetic;

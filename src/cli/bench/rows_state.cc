@@ -22,7 +22,7 @@ namespace {
 /// Which pages lie in the page cache, asked of the kernel one by one: rows lie far apart.
 class PageCacheLook {
  public:
-  explicit PageCacheLook(const BenchSource& source) {
+  explicit PageCacheLook(const BenchSource& source) : page_bytes_(source.page_bytes) {
     const OpenFiles files(source, 0);
     for (std::uint32_t file = 0; file < files.count(); ++file) {
       void* const map = ::mmap(nullptr, files.bytes(file), PROT_READ, MAP_SHARED, files[file], 0);
@@ -40,10 +40,11 @@ class PageCacheLook {
 
   bool holds(std::uint32_t file, std::uint64_t page) const {
     unsigned char in = 0;
-    return ::mincore(maps_[file].data() + page * Page::kBytes, 1, &in) == 0 && (in & 1) != 0;
+    return ::mincore(maps_[file].data() + page * page_bytes_, 1, &in) == 0 && (in & 1) != 0;
   }
 
  private:
+  std::uint64_t page_bytes_;
   std::vector<std::span<std::byte>> maps_;
 };
 
@@ -65,8 +66,8 @@ double cached_share(const BenchSource& source, std::span<const RowId> ids) {
   for (const RowId id : ids) {
     const auto place = source.map.place(id);
     bool in = true;
-    const std::uint64_t last = (place.offset + source.table.row_bytes - 1) / Page::kBytes;
-    for (std::uint64_t page = place.offset / Page::kBytes; in && page <= last; ++page)
+    const std::uint64_t last = (place.offset + source.table.row_bytes - 1) / source.page_bytes;
+    for (std::uint64_t page = place.offset / source.page_bytes; in && page <= last; ++page)
       in = look.holds(place.file, page);
     cached += in ? 1 : 0;
   }
@@ -75,18 +76,18 @@ double cached_share(const BenchSource& source, std::span<const RowId> ids) {
 
 void cache_rows(const BenchSource& source, std::span<const RowId> ids) {
   std::vector<Page> pages;
-  pages_of(source, ids, pages);
+  pages_of(source, ids, pages, source.page_bytes);
   const OpenFiles files(source, 0);
   constexpr std::size_t kAhead = 4096;  // pages asked for before the first of them is waited for
   for (std::size_t at = 0; at < pages.size(); at += kAhead) {
     const auto some = std::span<const Page>(pages).subspan(at, std::min(kAhead, pages.size() - at));
     for_each_run(some, [&](std::uint32_t file, std::uint64_t first, std::uint64_t count) {
-      ::posix_fadvise(files[file], static_cast<off_t>(first * Page::kBytes), static_cast<off_t>(count * Page::kBytes),
-                      POSIX_FADV_WILLNEED);
+      ::posix_fadvise(files[file], static_cast<off_t>(first * source.page_bytes),
+                      static_cast<off_t>(count * source.page_bytes), POSIX_FADV_WILLNEED);
     });
     for (const Page& page : some) {
       char byte = 0;
-      if (::pread(files[page.file], &byte, 1, static_cast<off_t>(page.index * Page::kBytes)) < 0) {
+      if (::pread(files[page.file], &byte, 1, static_cast<off_t>(page.index * source.page_bytes)) < 0) {
         throw Failure(kExitFailed, "io", fmt::format("{}: {}", source.paths()[page.file], errno_text(errno)));
       }
     }
