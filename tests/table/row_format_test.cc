@@ -52,6 +52,12 @@ std::optional<RowFormat> format_of(std::string ggml_name) {
   return row_format_named(ggml_name);
 }
 
+// Formats that add to a product count on it, and processors that fuse the two are the rule on Arm.
+TEST(RowFormat, AProductIsRoundedBeforeASum) {
+  const volatile float factor = 1 + 0x1p-12F, product = 1 + 0x1p-11F;
+  EXPECT_EQ(factor * factor - product, 0);  // 0x1p-24 in one step
+}
+
 TEST(RowFormat, DecodesTheGoldenRows) {
   std::map<std::string, int> rows_checked;
   const json file = test::golden("formats.json");
