@@ -38,7 +38,7 @@ class Symbol:
 def symbols(path):
     for line in readelf("--dyn-syms", path).splitlines():
         words = line.split()
-        if len(words) >= 8 and words[0].rstrip(":").isdigit():
+        if len(words) >= 8 and words[0].rstrip(":").isdigit() and words[4] != "LOCAL":
             yield Symbol(words)
 
 

@@ -33,6 +33,9 @@ make_root() {
     tail -n 20 "$folder.log" >&2
     fail "debootstrap could not make it; the log is $folder.log"
   }
+  if [ -L "$folder.partial/proc" ]; then  # which debootstrap leaves where it cannot finish what is for other machines
+    rm "$folder.partial/proc" && mkdir "$folder.partial/proc"
+  fi
   mv "$folder.partial" "$folder"
 }
 
