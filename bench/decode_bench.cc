@@ -25,7 +25,7 @@ void decode_rows(benchmark::State& state, RowFormat format, RowDecoder<Value> de
   std::vector<Value> out(kBundleRows * kRowValues);
   for (auto _ : state) {
     for (std::uint64_t row = 0; row < kBundleRows; row += rows_a_call) {
-      decode(raw.data() + row * bytes, rows_a_call * kRowValues, out.data() + row * kRowValues);
+      decode({format, kRowValues}, raw.data() + row * bytes, rows_a_call, out.data() + row * kRowValues);
     }
     benchmark::DoNotOptimize(out.data());
     benchmark::ClobberMemory();

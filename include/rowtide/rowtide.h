@@ -91,8 +91,8 @@ ROWTIDE_API const rowtide_table* rowtide_checkpoint_table(const rowtide_checkpoi
 
 /* A table at a known place in one file, for callers that have parsed the checkpoint and bring their own
  * row ids: rows of `row_values` numbers in a row format of the names below, one after the other from byte
- * `offset` on. `bundle_rows` rows, those of one n-gram, are asked for next to each other; 1 if that is not known;
- * up to 64. Close it; stores opened from it live on. */
+ * `offset` on; a scale outside the rows, where the format has one, is 1. `bundle_rows` rows, those of one n-gram,
+ * are asked for next to each other; 1 if that is not known; up to 64. Close it; stores opened from it live on. */
 ROWTIDE_API rowtide_error* rowtide_table_at(const char* name, const char* path, uint64_t offset, uint64_t rows,
                                             uint64_t row_values, const char* row_format, uint32_t bundle_rows,
                                             rowtide_table** table);
@@ -104,7 +104,7 @@ ROWTIDE_API uint32_t rowtide_table_layer(const rowtide_table* table);   /* decod
 ROWTIDE_API uint64_t rowtide_table_rows(const rowtide_table* table);
 ROWTIDE_API uint64_t rowtide_table_row_bytes(const rowtide_table* table); /* encoded */
 ROWTIDE_API uint64_t rowtide_table_row_values(const rowtide_table* table);
-/* "f32", "f16", "bf16", "q8_0", "q4_0" or "iq4_nl". */
+/* "f32", "f16", "bf16", "q8_0", "q4_0", "iq4_nl", "fp8", "fp8_ue8m0" or "nvfp4". */
 ROWTIDE_API const char* rowtide_table_row_format(const rowtide_table* table);
 
 /* ---- Addressing: from token ids to row ids. Tables of rowtide_table_at() have none. ---- */

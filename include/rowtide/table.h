@@ -46,6 +46,7 @@ struct Table {
   std::shared_ptr<const Addressing> addressing;  // empty where only row ids are known
 
   std::uint64_t bytes() const { return rows * row_bytes; }
+  RowCoding coding() const { return {row_format, row_values, scale}; }
 };
 
 /// What tells this table's content from another's of the same shape: 32 hex digits over shape, row
@@ -55,7 +56,7 @@ struct Table {
 Result<std::string> table_identity(const Table& table);
 
 /// A table at a known place in one file, its rows whole, for callers that bring their own row ids (an engine that has
-/// already parsed the checkpoint). Checks the arithmetic against the file's length, reads nothing.
+/// already parsed the checkpoint); its scale is 1. Checks the arithmetic against the file's length, reads nothing.
 /// Errors: as of opening the file; kUsage for a row that `format` cannot hold, for no rows at all or for
 /// bundles of none or of more than kBundleRowsMax rows; kMalformed for rows outside the file.
 Result<Table> table_at(std::string name, std::string path, std::uint64_t offset, std::uint64_t rows,

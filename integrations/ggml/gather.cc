@@ -13,7 +13,7 @@ void gather_in_memory(const ggml_tensor& table, std::span<const RowId> ids, floa
   const auto format = *row_format_of(table.type);
   const auto* rows = static_cast<const std::byte*>(table.data);
   for (std::size_t i = 0; i < ids.size(); ++i)
-    decode_f32(format, rows + ids[i] * table.nb[1], values, out + i * values);
+    decode_f32({format, values}, rows + ids[i] * table.nb[1], 1, out + i * values);
 }
 
 }  // namespace

@@ -35,6 +35,14 @@ Result<RowMap> RowMap::make(const Table& table) {
     return make_error(ErrorCode::kUsage, "table {}: its components do not make up a row of {} bytes", table.name,
                       table.row_bytes);
   }
+  if (map.parts_.size() > 1 && table.row_bytes > table.row_values * sizeof(std::uint16_t)) {
+    return make_error(ErrorCode::kUnsupported, "table {}: rows of {} are served from one place, not from {}",
+                      table.name, row_format_name(table.row_format), map.parts_.size());
+  }
+  if (table.scale != 1 && !row_format_has_scale(table.row_format)) {
+    return make_error(ErrorCode::kUsage, "table {}: rows of {} have no scale, but one of {} is given", table.name,
+                      row_format_name(table.row_format), table.scale);
+  }
   return map;
 }
 
@@ -61,14 +69,13 @@ Result<void> RowMap::add(const Table& table, const Component& component) {
   return {};
 }
 
-RowMap::Place RowMap::place(RowId row, std::uint32_t component) const {
-  const Part& part = parts_[component];
-  const Piece* piece = part.pieces.data();
-  if (part.pieces.size() > 1) {
-    piece = &*std::upper_bound(part.pieces.begin(), part.pieces.end(), row,
+RowMap::Place RowMap::Part::place(RowId row) const {
+  const Piece* piece = pieces.data();
+  if (pieces.size() > 1) {
+    piece = &*std::upper_bound(pieces.begin(), pieces.end(), row,
                                [](RowId wanted, const Piece& candidate) { return wanted < candidate.end_row; });
   }
-  return {piece->file, piece->offset + (row - piece->first_row) * part.bytes};
+  return {piece->file, piece->offset + (row - piece->first_row) * bytes};
 }
 
 namespace {
@@ -101,20 +108,29 @@ void BatchPlan::sort(std::uint64_t table_rows) {
   }
 }
 
-void BatchPlan::make(const RowMap& map, std::uint64_t table_rows, std::uint64_t row_bytes, std::uint32_t block_bytes,
+void BatchPlan::make(const RowMap& map, std::uint64_t table_rows, std::uint32_t block_bytes,
                      std::uint32_t run_bytes_max) {
   sort(table_rows);
-  std::uint64_t block_mask = block_bytes - 1;
+  for (std::uint32_t component = 0; component < map.parts().size(); ++component) {
+    unique_rows_ = 0;  // the same for each
+    add_runs(map.parts()[component], component, block_bytes, run_bytes_max);
+  }
+}
+
+void BatchPlan::add_runs(const RowMap::Part& part, std::uint32_t component, std::uint32_t block_bytes,
+                         std::uint32_t run_bytes_max) {
+  const std::uint64_t block_mask = block_bytes - 1;
+  const std::size_t first_run = runs_.size();
   for (std::uint32_t i = 0; i < requests_.size(); ++i) {
     if (i > 0 && requests_[i].row() == requests_[i - 1].row()) {
       runs_.back().end_request = i + 1;
       continue;
     }
     ++unique_rows_;
-    const RowMap::Place place = map.place(requests_[i].row());
+    const RowMap::Place place = part.place(requests_[i].row());
     const std::uint64_t begin = place.offset & ~block_mask;
-    const std::uint64_t end = (place.offset + row_bytes + block_mask) & ~block_mask;
-    Run* last = runs_.empty() ? nullptr : &runs_.back();
+    const std::uint64_t end = (place.offset + part.bytes + block_mask) & ~block_mask;
+    Run* last = runs_.size() == first_run ? nullptr : &runs_.back();
     const bool touches =
         last != nullptr && last->file == place.file && begin >= last->offset && begin <= last->offset + last->bytes;
     const std::uint64_t covered = touches ? last->offset + last->bytes : begin;
@@ -123,7 +139,7 @@ void BatchPlan::make(const RowMap& map, std::uint64_t table_rows, std::uint64_t 
       last->bytes = static_cast<std::uint32_t>(std::max(covered, end) - last->offset);
       last->end_request = i + 1;
     } else {
-      runs_.push_back({place.file, static_cast<std::uint32_t>(end - begin), begin, i, i + 1});
+      runs_.push_back({place.file, static_cast<std::uint32_t>(end - begin), begin, i, i + 1, component});
     }
   }
 }

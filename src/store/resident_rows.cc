@@ -3,8 +3,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <system_error>
 
@@ -14,25 +12,26 @@
 namespace rowtide {
 namespace {
 
-constexpr std::uint64_t kChunkBytes = ResidentRows::kBufferBytes / 8;
-constexpr std::chrono::microseconds kPermitWait{200};
-constexpr std::uint32_t kRetriesMax = 8;  // of one read, after EINTR or EAGAIN
+constexpr std::uint32_t kDepth = 8;
+constexpr std::uint64_t kChunkBytes = ResidentRows::kBufferBytes / kDepth;
 
 }  // namespace
 
 ResidentRows::ResidentRows(const Table& table, const RowMap& map, io::BlockSource& source, MemoryBudget& budget)
-    : table_(table), map_(map), source_(source), budget_(budget), row_bytes_(table.row_bytes), buffer_(kBufferBytes) {
-  static_assert(kChunkBytes * kSlots == kBufferBytes);
-}
+    : table_(table),
+      map_(map),
+      source_(source),
+      budget_(budget),
+      row_bytes_(table.row_bytes),
+      run_reader_(source, map, table, kDepth, kBufferBytes),
+      part_bytes_(map.parts().size()) {}
 
 Result<std::unique_ptr<ResidentRows>> ResidentRows::start(const Table& table, const RowMap& map,
                                                           io::BlockSource& source, MemoryBudget& budget) {
   std::unique_ptr<ResidentRows> resident(new ResidentRows(table, map, source, budget));
   if (auto taken = resident->take_memory(); !taken) return taken.error();
-  auto queue = source.queue(kSlots, {resident->buffer_.data(), resident->buffer_.bytes()});
-  if (!queue) return queue.error();
-  resident->queue_ = *std::move(queue);
-  resident->plan_chunks();
+  if (auto opened = resident->run_reader_.open(); !opened) return opened.error();
+  resident->plan();
   try {
     resident->filler_ = std::thread([&filled = *resident] { filled.fill(); });
   } catch (const std::system_error& failure) {
@@ -45,8 +44,7 @@ Result<std::unique_ptr<ResidentRows>> ResidentRows::start(const Table& table, co
 ResidentRows::~ResidentRows() {
   stopping_ = true;
   if (filler_.joinable()) filler_.join();
-  queue_.reset();
-  budget_.add_resident(-static_cast<std::int64_t>(filled_bytes()));
+  budget_.add_resident(-static_cast<std::int64_t>(filled() * row_bytes_));
   if (rows_ != nullptr) ::munmap(rows_, table_.bytes());
 }
 
@@ -59,7 +57,7 @@ Result<void> ResidentRows::take_memory() {
   buffer_memory_ = *std::move(buffer_part);
   void* memory =
       ::mmap(nullptr, table_.bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED || buffer_.data() == nullptr) {
+  if (memory == MAP_FAILED) {
     return make_error(ErrorCode::kResource, "table {}: the kernel has no room for its {} bytes", table_.name,
                       table_.bytes());
   }
@@ -68,91 +66,91 @@ Result<void> ResidentRows::take_memory() {
   return {};
 }
 
-void ResidentRows::plan_chunks() {
-  const std::uint64_t block = source_.block_bytes();
-  std::uint64_t to = 0;
-  for (const Extent& extent : table_.components.front().extents) {
-    const std::uint32_t file = map_.place(extent.first_row).file;
-    const std::uint64_t end = extent.offset + extent.rows * row_bytes_;
-    for (std::uint64_t at = extent.offset; at < end;) {
-      const std::uint64_t begin = at / block * block;
-      const std::uint64_t until = std::min(end, begin + kChunkBytes);
-      const std::uint64_t bytes = (until - begin + block - 1) / block * block;
-      chunks_.push_back({file, static_cast<std::uint32_t>(bytes), begin, at - begin, until - at, to});
-      to += until - at;
-      at = until;
+/// Next comes always the component that lies behind.
+void ResidentRows::plan() {
+  struct Progress {
+    std::size_t piece = 0;
+    std::uint64_t bytes = 0;
+  };
+  const auto& parts = map_.parts();
+  std::vector<Progress> progress(parts.size());
+  const auto rows_planned = [&](std::size_t component) { return progress[component].bytes / parts[component].bytes; };
+  while (true) {
+    std::uint32_t behind = 0;
+    for (std::uint32_t component = 1; component < parts.size(); ++component) {
+      if (rows_planned(component) < rows_planned(behind)) behind = component;
     }
+    auto& [piece, bytes] = progress[behind];
+    if (piece == parts[behind].pieces.size()) return;
+    plan_one(behind, parts[behind].pieces[piece], bytes);
+    bytes += chunks_.back().bytes;
+    if (bytes == parts[behind].pieces[piece].end_row * parts[behind].bytes) ++piece;
   }
 }
 
+/// Up to the end of a block, so that none is read twice.
+void ResidentRows::plan_one(std::uint32_t component, const RowMap::Piece& piece, std::uint64_t from) {
+  const RowMap::Part& part = map_.parts()[component];
+  const std::uint64_t block = source_.block_bytes();
+  const std::uint64_t at = piece.offset + from - piece.first_row * part.bytes;
+  const std::uint64_t begin = at / block * block;
+  const std::uint64_t end = piece.offset + (piece.end_row - piece.first_row) * part.bytes;
+  const std::uint64_t until = std::min(end, begin + kChunkBytes);
+  const std::uint64_t bytes = (until - begin + block - 1) / block * block;
+  runs_.push_back({piece.file, static_cast<std::uint32_t>(bytes), begin, 0, 0, component});
+  chunks_.push_back({from, until - at, at - begin});
+}
+
 void ResidentRows::fill() {
-  source_.limit().join(io::Urgency::kPrefetch);
-  auto filled = fill_all();
-  source_.limit().leave(io::Urgency::kPrefetch);
-  source_.limit().release(static_cast<std::uint32_t>(in_flight_));
-  if (filled) return;
+  const auto filled = without_throwing([&]() -> Result<RunTotals> {
+    if (auto started = run_reader_.start(runs_, *this, io::Urgency::kPrefetch, &stopping_); !started) {
+      return started.error();
+    }
+    return run_reader_.finish();
+  });
+  if (filled || stopping_) return;
   log(LogLevel::kWarn,
       "table {}: filling it stopped at row {} of {}: {}; the rest is served from the "
       "cache and the files",
       table_.name, this->filled(), table_.rows, filled.error().message);
 }
 
-/// Chunk k goes through slot k % kSlots and is submitted once chunk k - kSlots has been published.
-Result<void> ResidentRows::fill_all() {
-  while (published_ < chunks_.size() && !stopping_) {
-    while (next_ < chunks_.size() && next_ < published_ + kSlots &&
-           source_.limit().acquire(1, static_cast<std::uint32_t>(in_flight_), io::Urgency::kPrefetch) == 1) {
-      slots_[next_ % kSlots] = {chunks_[next_], 0, 0, false};
-      if (auto submitted = submit(next_++ % kSlots); !submitted) return submitted;
-      ++in_flight_;
-    }
-    if (in_flight_ == 0) {
-      std::this_thread::sleep_for(kPermitWait);
-      continue;
-    }
-    if (auto reaped = reap(); !reaped) return reaped;
-    for (; published_ < next_ && slots_[published_ % kSlots].done; ++published_) {
-      const Chunk& chunk = slots_[published_ % kSlots].chunk;
-      filled_bytes_.store(chunk.to + chunk.use, std::memory_order_release);
-      budget_.add_resident(static_cast<std::int64_t>(chunk.use));
-    }
-  }
-  return {};
+RowId ResidentRows::row_of(const Run& run) const {
+  return chunks_[index_of(run)].from / map_.parts()[run.component].bytes;
 }
 
-Result<void> ResidentRows::submit(std::size_t index) {
-  const Slot& slot = slots_[index];
-  const io::ReadRequest request{slot.chunk.file, slot.chunk.bytes - slot.got, slot.chunk.offset + slot.got,
-                                buffer_.data() + index * kChunkBytes + slot.got, index};
-  return queue_->submit({&request, 1});
+void ResidentRows::deliver(const Run& run, const std::byte* bytes) {
+  Chunk& chunk = chunks_[index_of(run)];
+  place(map_.parts()[run.component], chunk.from, {bytes + chunk.skip, chunk.bytes});
+  chunk.landed = true;
+  publish();
 }
 
-Result<void> ResidentRows::reap() {
-  std::array<io::Completion, kSlots> completions;
-  auto count = queue_->reap(1, completions);
-  if (!count) return count.error();
-  for (std::size_t i = 0; i < *count; ++i) {
-    if (auto completed = complete(completions[i]); !completed) return completed;
+/// Bytes of a component, from its byte `from` on, to where they belong in the rows.
+void ResidentRows::place(const RowMap::Part& part, std::uint64_t from, std::span<const std::byte> bytes) {
+  if (part.bytes == row_bytes_) {
+    std::memcpy(rows_ + from, bytes.data(), bytes.size());
+    return;
   }
-  return {};
+  while (!bytes.empty()) {
+    const std::uint64_t within = from % part.bytes;
+    const std::size_t count = std::min<std::size_t>(part.bytes - within, bytes.size());
+    std::memcpy(rows_ + from / part.bytes * row_bytes_ + part.at + within, bytes.data(), count);
+    from += count;
+    bytes = bytes.subspan(count);
+  }
 }
 
-Result<void> ResidentRows::complete(const io::Completion& completion) {
-  Slot& slot = slots_[completion.tag];
-  const Chunk& chunk = slot.chunk;
-  const bool again = (completion.result == -EINTR || completion.result == -EAGAIN) && ++slot.retries <= kRetriesMax;
-  if ((completion.result <= 0 && !again)) {
-    return make_error(ErrorCode::kIo, "{}: reading {} bytes at offset {} failed: {}", map_.paths()[chunk.file],
-                      chunk.bytes, chunk.offset,
-                      completion.result == 0 ? "the file was cut short" : errno_text(-completion.result));
+/// Rows count once they and all before them are there, with the parts of all components.
+void ResidentRows::publish() {
+  for (; published_ < runs_.size() && chunks_[published_].landed; ++published_) {
+    part_bytes_[runs_[published_].component] += chunks_[published_].bytes;
   }
-  if (!again) slot.got += static_cast<std::uint32_t>(completion.result);
-  if (slot.got < chunk.skip + chunk.use) return submit(completion.tag);
-  std::memcpy(rows_ + chunk.to, buffer_.data() + completion.tag * kChunkBytes + chunk.skip, chunk.use);
-  slot.done = true;
-  --in_flight_;
-  source_.limit().release(1);
-  return {};
+  RowId rows = table_.rows;
+  for (std::size_t i = 0; i < part_bytes_.size(); ++i) rows = std::min(rows, part_bytes_[i] / map_.parts()[i].bytes);
+  const RowId before = filled();
+  filled_.store(rows, std::memory_order_release);
+  budget_.add_resident(static_cast<std::int64_t>((rows - before) * row_bytes_));
 }
 
 }  // namespace rowtide

@@ -1,7 +1,6 @@
 // A whole table in memory, filled in the background from front to back.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -12,11 +11,11 @@
 #include "rowtide/table.h"
 #include "store/batch_plan.h"
 #include "store/memory_budget.h"
-#include "store/run_buffer.h"
+#include "store/run_reader.h"
 
 namespace rowtide {
 
-class ResidentRows {
+class ResidentRows final : private RunReader::Sink {
  public:
   /// Bytes beside the rows themselves: the buffer they are read through.
   static constexpr std::uint64_t kBufferBytes = std::uint64_t{8} << 20;
@@ -31,37 +30,29 @@ class ResidentRows {
   ResidentRows& operator=(const ResidentRows&) = delete;
 
   /// Rows [0, filled()) are there, for good. Threads: any.
-  RowId filled() const { return filled_bytes_.load(std::memory_order_acquire) / row_bytes_; }
-  std::uint64_t filled_bytes() const { return filled_bytes_.load(std::memory_order_relaxed); }
+  RowId filled() const { return filled_.load(std::memory_order_acquire); }
   /// A row below filled().
   const std::byte* row(RowId row) const { return rows_ + row * row_bytes_; }
 
  private:
-  /// One read of the filling: whole blocks of a file, some of whose bytes are the table's.
+  /// What a run of the filling brings of its component, whose parts of the rows are taken for one run of bytes.
   struct Chunk {
-    std::uint32_t file;
-    std::uint32_t bytes;
-    std::uint64_t offset;
-    std::uint64_t skip;  // bytes before the table's
-    std::uint64_t use;   // bytes of the table's
-    std::uint64_t to;    // where they go
+    std::uint64_t from;  // of those bytes
+    std::uint64_t bytes;
+    std::uint64_t skip;  // bytes of the run before them
+    bool landed = false;
   };
-  struct Slot {
-    Chunk chunk{};
-    std::uint32_t got = 0;
-    std::uint32_t retries = 0;
-    bool done = false;
-  };
-  static constexpr std::size_t kSlots = 8;
 
   ResidentRows(const Table& table, const RowMap& map, io::BlockSource& source, MemoryBudget& budget);
   Result<void> take_memory();
-  void plan_chunks();
+  void plan();
+  void plan_one(std::uint32_t component, const RowMap::Piece& piece, std::uint64_t from);
   void fill();
-  Result<void> fill_all();
-  Result<void> submit(std::size_t index);
-  Result<void> reap();
-  Result<void> complete(const io::Completion& completion);
+  std::size_t index_of(const Run& run) const { return static_cast<std::size_t>(&run - runs_.data()); }
+  void deliver(const Run& run, const std::byte* bytes) override;
+  RowId row_of(const Run& run) const override;
+  void place(const RowMap::Part& part, std::uint64_t from, std::span<const std::byte> bytes);
+  void publish();
 
   const Table& table_;
   const RowMap& map_;
@@ -70,12 +61,12 @@ class ResidentRows {
   const std::uint64_t row_bytes_;
   MemoryBudget::Part memory_, buffer_memory_;
   std::byte* rows_ = nullptr;
-  RunBuffer buffer_;
-  std::unique_ptr<io::ReadQueue> queue_;
-  std::vector<Chunk> chunks_;
-  std::array<Slot, kSlots> slots_;
-  std::size_t next_ = 0, published_ = 0, in_flight_ = 0;  // chunks
-  std::atomic<std::uint64_t> filled_bytes_{0};
+  RunReader run_reader_;
+  std::vector<Run> runs_;                  // in an order that brings all components of a row at about the same time
+  std::vector<Chunk> chunks_;              // by run
+  std::size_t published_ = 0;              // runs, all of which have landed
+  std::vector<std::uint64_t> part_bytes_;  // what these brought, by component
+  std::atomic<RowId> filled_{0};
   std::atomic<bool> stopping_{false};
   std::thread filler_;
 };

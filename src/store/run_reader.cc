@@ -10,22 +10,18 @@
 namespace rowtide {
 namespace {
 
-// Many times the queue's depth in blocks, so that one slow read stalls nobody.
-constexpr std::size_t kBufferBytesMin = std::size_t{4} << 20;
 constexpr std::uint32_t kRetriesMax = 8;  // of one read, after EINTR, EAGAIN or a short read
 // How long a prefetch that may not read just now waits before it asks again.
 constexpr std::chrono::microseconds kPermitWait{200};
 
-std::uint64_t buffer_bytes_for(const io::BlockSource& source, std::uint64_t row_bytes) {
-  const std::uint64_t row_run = row_bytes + 2ull * source.block_bytes();
-  const std::uint64_t largest_run = std::max<std::uint64_t>(RunReader::kRunBytesMax, row_run);
-  return std::max<std::uint64_t>(kBufferBytesMin, 4 * largest_run);
-}
+// A queue so short is for long reads, of which each is worth a system call.
+constexpr std::uint32_t kShortDepth = 8;
 
 }  // namespace
 
-RunReader::RunReader(io::BlockSource& source, const RowMap& map, const Table& table, std::uint32_t depth)
-    : source_(source), map_(map), table_(table), depth_(depth), buffer_(buffer_bytes_for(source, table.row_bytes)) {}
+RunReader::RunReader(io::BlockSource& source, const RowMap& map, const Table& table, std::uint32_t depth,
+                     std::uint64_t buffer_bytes)
+    : source_(source), map_(map), table_(table), depth_(depth), buffer_(buffer_bytes) {}
 
 RunReader::~RunReader() { abandon(); }
 
@@ -41,13 +37,13 @@ Result<void> RunReader::open() {
   return {};
 }
 
-Result<void> RunReader::start(const BatchPlan& plan, Sink& sink, io::Urgency urgency,
+Result<void> RunReader::start(std::span<const Run> runs, Sink& sink, io::Urgency urgency,
                               const std::atomic<bool>* given_up) {
   if (!queue_) {
     if (auto opened = open(); !opened) return opened;
   }
-  flights_.assign(plan.runs().size(), Flight{});
-  plan_ = &plan;
+  flights_.assign(runs.size(), Flight{});
+  runs_ = runs;
   sink_ = &sink;
   urgency_ = urgency;
   given_up_ = given_up;
@@ -66,12 +62,12 @@ Result<RunTotals> RunReader::finish() {
     return completed.error();
   }
   source_.limit().leave(urgency_);
-  plan_ = nullptr;
+  sink_ = nullptr;
   return totals_;
 }
 
 Result<void> RunReader::complete_all() {
-  while (oldest_ < plan_->runs().size()) {
+  while (oldest_ < runs_.size()) {
     if (given_up_ != nullptr && *given_up_) {
       return make_error(ErrorCode::kUsage, "table {}: nobody wants its rows any more", table_.name);
     }
@@ -81,21 +77,20 @@ Result<void> RunReader::complete_all() {
       continue;
     }
     // Half the queue at a time: few system calls, and the device still has the other half to work on.
-    const std::uint32_t half = std::max(1u, next_ < plan_->runs().size() ? in_flight_ / 2 : in_flight_);
-    if (auto reaped = reap(half); !reaped) return reaped;
+    const std::uint32_t half = std::max(1u, next_ < runs_.size() ? in_flight_ / 2 : in_flight_);
+    if (auto reaped = reap(depth_ <= kShortDepth ? 1 : half); !reaped) return reaped;
   }
   return {};
 }
 
 /// Submits as many runs as the device-wide limit and the buffer have room for.
 Result<void> RunReader::pump() {
-  const auto runs = static_cast<std::uint32_t>(plan_->runs().size());
-  const std::uint32_t room = std::min(depth_ - in_flight_, runs - next_);
+  const std::uint32_t room = std::min(depth_ - in_flight_, static_cast<std::uint32_t>(runs_.size()) - next_);
   if (room == 0) return {};
   const std::uint32_t permits = source_.limit().acquire(room, in_flight_, urgency_);
   wanted_.clear();
   while (wanted_.size() < permits) {
-    const auto at = buffer_.place(plan_->runs()[next_].bytes);
+    const auto at = buffer_.place(runs_[next_].bytes);
     if (!at) break;
     flights_[next_].buffer_at = static_cast<std::uint32_t>(*at);
     wanted_.push_back(request_for(next_++));
@@ -112,7 +107,7 @@ Result<void> RunReader::submit_wanted() {
 }
 
 io::ReadRequest RunReader::request_for(std::uint32_t run_index) const {
-  const Run& run = plan_->runs()[run_index];
+  const Run& run = runs_[run_index];
   const Flight& flight = flights_[run_index];
   return {run.file, run.bytes - flight.got, run.offset + flight.got, buffer_.data() + flight.buffer_at + flight.got,
           run_index};
@@ -142,7 +137,7 @@ Result<void> RunReader::reap(std::uint32_t at_least) {
 /// Takes one completion: delivers the run, asks again for what is missing (wanted_), or fails.
 Result<void> RunReader::complete(const io::Completion& completion) {
   const auto index = static_cast<std::uint32_t>(completion.tag);
-  const Run& run = plan_->runs()[index];
+  const Run& run = runs_[index];
   Flight& flight = flights_[index];
   const bool again = completion.result == -EINTR || completion.result == -EAGAIN;
   if (completion.result < 0 && !again) return read_error(run, errno_text(-completion.result));
@@ -182,12 +177,11 @@ void RunReader::land(std::uint32_t run_index) {
 
 Error RunReader::read_error(const Run& run, const std::string& why) const {
   return make_error(ErrorCode::kIo, "{}: reading {} bytes at offset {} for row {} of table {} failed: {}",
-                    map_.paths()[run.file], run.bytes, run.offset, plan_->requests()[run.first_request].row(),
-                    table_.name, why);
+                    map_.paths()[run.file], run.bytes, run.offset, sink_->row_of(run), table_.name, why);
 }
 
 void RunReader::abandon() {
-  if (plan_ == nullptr) return;
+  if (sink_ == nullptr) return;
   const std::uint32_t permits = in_flight_;
   while (in_flight_ > 0) {
     auto count = queue_->reap(in_flight_, completions_);
@@ -198,7 +192,7 @@ void RunReader::abandon() {
   source_.limit().release(permits);
   source_.limit().leave(urgency_);
   buffer_.release_oldest(std::nullopt);
-  plan_ = nullptr;
+  sink_ = nullptr;
 }
 
 std::uint64_t RunReader::memory_bytes() const {

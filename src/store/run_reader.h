@@ -1,5 +1,5 @@
-// Brings the runs of a batch plan: keeps the queue full within the device-wide limit, hands each run over as
-// it arrives.
+// Brings runs, those of a batch or of a whole table: keeps the queue full within the device-wide limit, asks again for
+// what came short, hands each run over as it arrives.
 #pragma once
 
 #include <atomic>
@@ -15,27 +15,32 @@
 
 namespace rowtide {
 
-/// What was done for one plan.
+/// What was done for one list of runs.
 struct RunTotals {
   std::uint64_t reads = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t wait_ns = 0;
 };
 
-/// Used by one thread at a time; one plan at a time.
+/// Used by one thread at a time; one list of runs at a time.
 class RunReader {
  public:
-  /// Takes what a run brought: its bytes from run.offset on, valid during the call.
+  /// Whom the runs are for.
   class Sink {
    public:
+    /// Takes what a run brought: its bytes from run.offset on, valid during the call.
     virtual void deliver(const Run& run, const std::byte* bytes) = 0;
+    /// A row that lies there, to be named should the read fail.
+    virtual RowId row_of(const Run& run) const = 0;
 
    protected:
     ~Sink() = default;
   };
 
-  /// Over the files of `source`, which `map` names and `table` lies in; all outlive the reader. Opens nothing yet.
-  RunReader(io::BlockSource& source, const RowMap& map, const Table& table, std::uint32_t depth);
+  /// Over the files of `source`, which `map` names and `table` lies in; all outlive the reader. Reads go through a
+  /// buffer of `buffer_bytes`, which must hold the largest run. Opens nothing yet.
+  RunReader(io::BlockSource& source, const RowMap& map, const Table& table, std::uint32_t depth,
+            std::uint64_t buffer_bytes);
   ~RunReader();
   RunReader(const RunReader&) = delete;
   RunReader& operator=(const RunReader&) = delete;
@@ -43,16 +48,15 @@ class RunReader {
   /// Opens the queue. kIo, kResource.
   Result<void> open();
 
-  /// Submits the first reads of `plan`, which must stay as it is until finish() or abandon(). Once `given_up` is true,
+  /// Submits the first of `runs`, which must stay as they are until finish() or abandon(). Once `given_up` is true,
   /// if it is there, finish() fails instead of bringing more.
-  Result<void> start(const BatchPlan& plan, Sink& sink, io::Urgency urgency, const std::atomic<bool>* given_up);
-  /// Brings the rest. After an error the plan has been abandoned.
+  Result<void> start(std::span<const Run> runs, Sink& sink, io::Urgency urgency, const std::atomic<bool>* given_up);
+  /// Brings the rest. After an error the runs have been abandoned.
   Result<RunTotals> finish();
-  /// Gives the plan up: waits for reads in flight, whose buffers must stay until then.
+  /// Gives the runs up: waits for reads in flight, whose buffers must stay until then.
   void abandon();
 
   std::uint64_t memory_bytes() const;
-  static constexpr std::uint32_t kRunBytesMax = 64 * 1024;  // one read; neighbours beyond it are read apart
 
  private:
   /// One run on its way.
@@ -82,8 +86,8 @@ class RunReader {
   std::vector<Flight> flights_;              // one a run
   std::vector<io::ReadRequest> wanted_;      // scratch: reads to submit
   std::vector<io::Completion> completions_;  // scratch
-  const BatchPlan* plan_ = nullptr;          // in progress
-  Sink* sink_ = nullptr;
+  std::span<const Run> runs_;                // in progress
+  Sink* sink_ = nullptr;                     // theirs; null: none are
   io::Urgency urgency_ = io::Urgency::kUrgent;
   const std::atomic<bool>* given_up_ = nullptr;
   std::uint32_t next_ = 0;       // run to submit next

@@ -134,10 +134,6 @@ Result<std::shared_ptr<Store>> serve(Table table, RowMap map, std::unique_ptr<io
     return make_error(ErrorCode::kUsage, "table {}: bundles of {} rows; 1 to {} can be served", table.name,
                       table.bundle_rows, kBundleRowsMax);
   }
-  if (table.components.size() > 1) {
-    return make_error(ErrorCode::kUnsupported, "table {}: rows in {} places are not served", table.name,
-                      table.components.size());
-  }
   if (auto fits = check_files(table, map, *source); !fits) return fits.error();
   auto residency = decide_residency(table, options);
   if (!residency) return residency.error();

@@ -18,6 +18,14 @@ constexpr double kSlowReadsPerS = 2000;
 constexpr std::size_t kBatchRowsMax = std::size_t{1} << 20;
 // What a reader keeps of a large batch's memory for the next one.
 constexpr std::uint64_t kKeptBytesMax = std::uint64_t{16} << 20;
+constexpr std::uint32_t kRunBytesMax = 64 * 1024;  // one read; neighbours beyond it are read apart
+// Many times the queue's depth in blocks, so that one slow read stalls nobody.
+constexpr std::uint64_t kBufferBytesMin = std::uint64_t{4} << 20;
+
+std::uint64_t buffer_bytes_for(const io::BlockSource& source, std::uint64_t row_bytes) {
+  const std::uint64_t row_run = row_bytes + 2ull * source.block_bytes();
+  return std::max<std::uint64_t>(kBufferBytesMin, 4 * std::max<std::uint64_t>(kRunBytesMax, row_run));
+}
 
 std::uint64_t row_bytes_as(Output::Form form, const Table& table) {
   switch (form) {
@@ -39,9 +47,12 @@ void free_memory(std::vector<Item>& vector) {
 StoreReader::StoreReader(std::shared_ptr<StoreShared> store)
     : store_(std::move(store)),
       table_(store_->table),
+      coding_(table_.coding()),
       heads_(table_.bundle_rows),
-      run_reader_(*store_->source, store_->map, table_, store_->depth) {
+      run_reader_(*store_->source, store_->map, table_, store_->depth,
+                  buffer_bytes_for(*store_->source, table_.row_bytes)) {
   if (store_->cache != nullptr) lookup_.emplace(*store_->cache);
+  if (store_->map.parts().size() > 1) gathered_.resize(table_.row_bytes);
 }
 
 Result<std::unique_ptr<StoreReader>> StoreReader::make(std::shared_ptr<StoreShared> store) {
@@ -189,7 +200,7 @@ void StoreReader::miss(std::span<const RowId> ids, std::size_t bundle, std::uint
 Result<void> StoreReader::plan(std::span<const RowId> ids) {
   // What a large plan takes is asked for before it is taken: the cache gives way first.
   const std::uint64_t rows = (missed_.size() + 1) * heads_;
-  if (const std::uint64_t most = BatchPlan::memory_bytes_most(rows); most > kKeptBytesMax) {
+  if (const std::uint64_t most = BatchPlan::memory_bytes_most(rows, store_->map.parts().size()); most > kKeptBytesMax) {
     if (auto accounted = account_memory(most); !accounted) return accounted;
   }
   if (store_->cache != nullptr) store_->cache->reserve(*store_->cached, ids, missed_, for_cache_);
@@ -200,7 +211,7 @@ Result<void> StoreReader::plan(std::span<const RowId> ids) {
   }
   const std::size_t whole = ids.size() / heads_ * heads_;
   plan_bundle(ids.data() + whole, ids.size() - whole, missed_.size() * heads_);
-  plan_.make(store_->map, table_.rows, table_.row_bytes, store_->source->block_bytes(), RunReader::kRunBytesMax);
+  plan_.make(store_->map, table_.rows, store_->source->block_bytes(), kRunBytesMax);
   return {};
 }
 
@@ -219,7 +230,7 @@ void StoreReader::plan_bundle(const RowId* ids, std::uint64_t rows, std::uint64_
 Result<void> StoreReader::read_planned(io::Urgency urgency) {
   if (plan_.runs().empty()) return {};
   if (auto accounted = account_memory(plan_.memory_bytes()); !accounted) return accounted;
-  if (auto started = run_reader_.start(plan_, *this, urgency, given_up_); !started) return started;
+  if (auto started = run_reader_.start(plan_.runs(), *this, urgency, given_up_); !started) return started;
   reading_ = true;
   return {};
 }
@@ -236,7 +247,10 @@ Result<void> StoreReader::finish() {
     run_totals = *finished;
     reading_ = false;
   }
-  if (!for_cache_) copy_repeated();
+  if (!for_cache_) {
+    if (output_.form != Output::Form::kRaw && store_->map.parts().size() > 1) decode_gathered();
+    copy_repeated();
+  }
   judge_drive(run_totals);
   const Counters batch = counted(run_totals);
   end(true);
@@ -245,35 +259,66 @@ Result<void> StoreReader::finish() {
 }
 
 void StoreReader::deliver(const Run& run, const std::byte* bytes) {
-  for (const Request request : plan_.requests().subspan(run.first_request, run.end_request - run.first_request)) {
-    deliver_row(request.position(), bytes + (store_->map.place(request.row()).offset - run.offset));
+  const RowMap::Part& part = store_->map.parts()[run.component];
+  const auto requests = plan_.requests().subspan(run.first_request, run.end_request - run.first_request);
+  const auto each = [&](auto take) {
+    for (const Request request : requests) {
+      take(request.position(), bytes + (part.place(request.row()).offset - run.offset));
+    }
+  };
+  if (store_->map.parts().size() == 1) {
+    each([this](std::uint64_t position, const std::byte* row) { deliver_row(position, row); });
+  } else {
+    each([&](std::uint64_t position, const std::byte* row_part) { deliver_part(position, part, row_part); });
   }
 }
 
+/// Where in the cache it goes; null if it does not.
+std::byte* StoreReader::cache_place(const Planned& row) const {
+  if (row.index >= missed_.size() || missed_[row.index].rows == nullptr) return nullptr;
+  return missed_[row.index].rows + row.head * table_.row_bytes;
+}
+
+/// Which row of the output it is.
+std::uint64_t StoreReader::output_row(const Planned& row) const {
+  const std::uint64_t bundle = row.index < missed_.size() ? missed_[row.index].bundle : rows_ / heads_;
+  return bundle * heads_ + row.head;
+}
+
 /// A row that was not in the cache: to the output, and to its place there.
-void StoreReader::deliver_row(std::uint64_t position, const std::byte* row) {
-  const std::uint64_t index = position / heads_;
-  const std::uint64_t head = position % heads_;
-  std::uint64_t bundle = rows_ / heads_;  // the last, incomplete one
-  if (index < missed_.size()) {
-    bundle = missed_[index].bundle;
-    if (missed_[index].rows != nullptr) {
-      std::memcpy(missed_[index].rows + head * table_.row_bytes, row, table_.row_bytes);
-    }
+void StoreReader::deliver_row(std::uint64_t position, const std::byte* bytes) {
+  const Planned row = planned(position);
+  if (std::byte* const place = cache_place(row)) std::memcpy(place, bytes, table_.row_bytes);
+  if (!for_cache_) emit(bytes, 1, output_row(row));
+}
+
+/// The same for what one of several components holds of it. Decoding waits until all parts are there.
+void StoreReader::deliver_part(std::uint64_t position, const RowMap::Part& part, const std::byte* bytes) {
+  const Planned row = planned(position);
+  if (std::byte* const place = cache_place(row)) std::memcpy(place + part.at, bytes, part.bytes);
+  if (!for_cache_) std::memcpy(gathered_row(output_row(row)) + part.at, bytes, part.bytes);
+}
+
+/// Where the parts of a raw row meet: at the end of its place in the output, where a raw row has room in any form.
+std::byte* StoreReader::gathered_row(std::uint64_t at) const {
+  return output_.data + (at + 1) * output_row_bytes_ - table_.row_bytes;
+}
+
+void StoreReader::decode_gathered() {
+  for (const Request request : plan_.requests()) {
+    const std::uint64_t at = output_row(planned(request.position()));
+    std::memcpy(gathered_.data(), gathered_row(at), table_.row_bytes);
+    emit(gathered_.data(), 1, at);
   }
-  if (!for_cache_) emit(row, 1, bundle * heads_ + head);
 }
 
 /// `count` raw rows that lie next to each other, to the output's rows from `at` on.
 void StoreReader::emit(const std::byte* rows, std::uint64_t count, std::uint64_t at) const {
   std::byte* const to = output_.data + at * output_row_bytes_;
-  const std::uint64_t values = count * table_.row_values;  // such rows decode as one
   switch (output_.form) {
     case Output::Form::kRaw: std::memcpy(to, rows, count * table_.row_bytes); return;
-    case Output::Form::kF32: decode_f32(table_.row_format, rows, values, reinterpret_cast<float*>(to)); return;
-    case Output::Form::kBf16:
-      decode_bf16(table_.row_format, rows, values, reinterpret_cast<std::uint16_t*>(to));
-      return;
+    case Output::Form::kF32: decode_f32(coding_, rows, count, reinterpret_cast<float*>(to)); return;
+    case Output::Form::kBf16: decode_bf16(coding_, rows, count, reinterpret_cast<std::uint16_t*>(to)); return;
   }
 }
 

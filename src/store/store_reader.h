@@ -41,7 +41,20 @@ class StoreReader final : public Reader, private RunReader::Sink {
   void plan_bundle(const RowId* ids, std::uint64_t rows, std::uint64_t position);
   Result<void> read_planned(io::Urgency urgency);
   void deliver(const Run& run, const std::byte* bytes) override;
+  RowId row_of(const Run& run) const override { return plan_.requests()[run.first_request].row(); }
   void deliver_row(std::uint64_t position, const std::byte* row);
+  void deliver_part(std::uint64_t position, const RowMap::Part& part, const std::byte* bytes);
+  std::byte* gathered_row(std::uint64_t at) const;
+  void decode_gathered();
+
+  /// Which row of which bundle a planned row is.
+  struct Planned {
+    std::uint64_t index;  // in missed_; its size for the last, incomplete bundle
+    std::uint64_t head;
+  };
+  Planned planned(std::uint64_t position) const { return {position / heads_, position % heads_}; }
+  std::byte* cache_place(const Planned& row) const;
+  std::uint64_t output_row(const Planned& row) const;
   void emit(const std::byte* rows, std::uint64_t count, std::uint64_t at) const;
   void copy_repeated() const;
   void judge_drive(const RunTotals& run_totals) const;
@@ -52,6 +65,7 @@ class StoreReader final : public Reader, private RunReader::Sink {
 
   const std::shared_ptr<StoreShared> store_;
   const Table& table_;
+  const RowCoding coding_;
   const std::uint64_t heads_;  // rows of a bundle
   std::optional<BundleCache::Lookup> lookup_;
   RunReader run_reader_;
@@ -85,6 +99,7 @@ class StoreReader final : public Reader, private RunReader::Sink {
   std::vector<Repeated> repeated_;
   std::vector<std::uint32_t> seen_;  // hash table over missed_: index + 1, 0 is empty
   BatchPlan plan_;
+  std::vector<std::byte> gathered_;  // a raw row whose parts have come one by one, while it is decoded
 };
 
 }  // namespace rowtide

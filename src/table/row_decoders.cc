@@ -8,8 +8,25 @@ namespace rowtide {
 
 const Levels kLinearLevels = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
 const Levels kNonLinearLevels = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+const std::array<float, 16> kE2m1Values = {0.0F,  0.5F,  1.0F,  1.5F,  2.0F,  3.0F,  4.0F,  6.0F,
+                                           -0.0F, -0.5F, -1.0F, -1.5F, -2.0F, -3.0F, -4.0F, -6.0F};
 
 namespace {
+
+/// Sign, four bits of exponent (bias 7), three of fraction; no infinities, and NaN where all seven bits are ones.
+constexpr float e4m3_to_f32(std::uint32_t code) {
+  const std::uint32_t sign = (code & 0x80) << 24;
+  const std::uint32_t magnitude = code & 0x7f;
+  if (magnitude == 0x7f) return std::bit_cast<float>(0x7fc00000 | sign);
+  if (magnitude < 8) return (sign != 0 ? -0x1p-9F : 0x1p-9F) * static_cast<float>(magnitude);
+  return std::bit_cast<float>(((magnitude << 20) + ((127U - 7U) << 23)) | sign);
+}
+
+constexpr std::array<float, 256> make_e4m3_values() {
+  std::array<float, 256> values{};
+  for (std::uint32_t code = 0; code < values.size(); ++code) values[code] = e4m3_to_f32(code);
+  return values;
+}
 
 struct Available {
   std::array<const RowDecoders*, 3> sets = {&kScalarDecoders};
@@ -47,6 +64,8 @@ Available find_available() { return {}; }
 #endif
 
 }  // namespace
+
+const std::array<float, 256> kE4m3Values = make_e4m3_values();
 
 std::span<const RowDecoders* const> row_decoders() {
   static const Available available = find_available();

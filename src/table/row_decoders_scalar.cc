@@ -92,12 +92,56 @@ void from_4_bit(const std::byte* raw, std::uint64_t values, Out* out) {
   }
 }
 
+template <class Out>
+void from_fp8(const RowCoding& coding, const std::byte* raw, std::uint64_t rows, Out* out) {
+  const std::uint64_t values = rows * coding.values;
+  for (std::uint64_t i = 0; i < values; ++i) put(kE4m3Values[load<std::uint8_t>(raw + i)] * coding.scale, out + i);
+}
+
+template <class Out>
+void from_fp8_ue8m0(const RowCoding& coding, const std::byte* raw, std::uint64_t rows, Out* out) {
+  for (; rows > 0; --rows, out += coding.values) {
+    const std::byte* const scales = raw + coding.values;
+    for (std::uint64_t i = 0; i < coding.values; ++i) {
+      const float scale = e8m0_to_f32(scales[i / kUe8m0BlockValues]);
+      put(kE4m3Values[load<std::uint8_t>(raw + i)] * scale, out + i);
+    }
+    raw = scales + coding.values / kUe8m0BlockValues;
+  }
+}
+
+// A byte holds two codes, the first in its low half. As above, sixteen products serve the block.
+template <class Out>
+void from_nvfp4(const RowCoding& coding, const std::byte* raw, std::uint64_t rows, Out* out) {
+  const std::uint64_t blocks = coding.values / kNvfp4BlockValues;
+  for (; rows > 0; --rows) {
+    const std::byte* const scales = raw + coding.values / 2;
+    for (std::uint64_t block = 0; block < blocks; ++block, out += kNvfp4BlockValues) {
+      const float scale = kE4m3Values[load<std::uint8_t>(scales + block)];
+      std::array<Out, kE2m1Values.size()> products;
+      for (std::size_t code = 0; code < products.size(); ++code) {
+        put(kE2m1Values[code] * scale * coding.scale, &products[code]);
+      }
+      for (std::size_t i = 0; i < kNvfp4BlockValues / 2; ++i) {
+        const auto codes = std::to_integer<std::size_t>(raw[block * kNvfp4BlockValues / 2 + i]);
+        out[2 * i] = products[codes & 15];
+        out[2 * i + 1] = products[codes >> 4];
+      }
+    }
+    raw = scales + blocks;
+  }
+}
+
 }  // namespace
 
 const RowDecoders kScalarDecoders = {
     "scalar",
-    {copy_row, from_f16, from_bf16, from_q8_0, from_4_bit<kLinearLevels>, from_4_bit<kNonLinearLevels>},
-    {from_f32, from_f16, copy_row, from_q8_0, from_4_bit<kLinearLevels>, from_4_bit<kNonLinearLevels>},
+    {as_one_row<float, copy_row>, as_one_row<float, from_f16>, as_one_row<float, from_bf16>,
+     as_one_row<float, from_q8_0>, as_one_row<float, from_4_bit<kLinearLevels>>,
+     as_one_row<float, from_4_bit<kNonLinearLevels>>, from_fp8, from_fp8_ue8m0, from_nvfp4},
+    {as_one_row<std::uint16_t, from_f32>, as_one_row<std::uint16_t, from_f16>, as_one_row<std::uint16_t, copy_row>,
+     as_one_row<std::uint16_t, from_q8_0>, as_one_row<std::uint16_t, from_4_bit<kLinearLevels>>,
+     as_one_row<std::uint16_t, from_4_bit<kNonLinearLevels>>, from_fp8, from_fp8_ue8m0, from_nvfp4},
 };
 
 }  // namespace rowtide

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "base/checked.h"
+#include "table/gradual_underflow.h"
 #include "table/row_decoders.h"
 
 namespace rowtide {
@@ -12,7 +13,8 @@ namespace {
 struct Layout {
   std::string_view name;
   std::uint64_t unit_values;  // a row is a whole number of units
-  std::uint64_t unit_bytes;
+  std::uint64_t unit_bytes;   // whether they stand together or not
+  bool has_scale = false;
 };
 
 constexpr std::array<Layout, kRowFormats> kLayouts = {{
@@ -22,6 +24,9 @@ constexpr std::array<Layout, kRowFormats> kLayouts = {{
     {"q8_0", kBlockValues, kScaleBytes + kBlockValues},
     {"q4_0", kBlockValues, kScaleBytes + kBlockValues / 2},
     {"iq4_nl", kBlockValues, kScaleBytes + kBlockValues / 2},
+    {"fp8", 1, 1, true},
+    {"fp8_ue8m0", kUe8m0BlockValues, kUe8m0BlockValues + 1},
+    {"nvfp4", kNvfp4BlockValues, kNvfp4BlockValues / 2 + 1, true},
 }};
 
 /// Null if `format` is none of the enumeration's.
@@ -31,10 +36,13 @@ const Layout* layout_of(RowFormat format) {
 }
 
 template <class Value>
-void decode(RowFormat format, const std::byte* raw, std::uint64_t values, Value* out) {
-  assert(row_bytes(format, values));
+void decode(const RowCoding& coding, const std::byte* raw, std::uint64_t rows, Value* out) {
+  assert(row_bytes(coding.format, coding.values));
   static const RowDecoders& fastest = *row_decoders().back();
-  row_decoder<Value>(fastest, format)(raw, values, out);
+  const auto decoder = row_decoder<Value>(fastest, coding.format);
+  if (coding.format < RowFormat::kFp8) return decoder(coding, raw, rows, out);  // whose products are never subnormal
+  const GradualUnderflow subnormals;
+  decoder(coding, raw, rows, out);
 }
 
 }  // namespace
@@ -57,12 +65,17 @@ std::optional<std::uint64_t> row_bytes(RowFormat format, std::uint64_t values) {
   return checked_mul(values / layout->unit_values, layout->unit_bytes);
 }
 
-void decode_f32(RowFormat format, const std::byte* raw, std::uint64_t values, float* out) {
-  decode(format, raw, values, out);
+bool row_format_has_scale(RowFormat format) {
+  const Layout* layout = layout_of(format);
+  return layout != nullptr && layout->has_scale;
 }
 
-void decode_bf16(RowFormat format, const std::byte* raw, std::uint64_t values, std::uint16_t* out) {
-  decode(format, raw, values, out);
+void decode_f32(const RowCoding& coding, const std::byte* raw, std::uint64_t rows, float* out) {
+  decode(coding, raw, rows, out);
+}
+
+void decode_bf16(const RowCoding& coding, const std::byte* raw, std::uint64_t rows, std::uint16_t* out) {
+  decode(coding, raw, rows, out);
 }
 
 }  // namespace rowtide

@@ -25,7 +25,7 @@ std::size_t blocks_of(const Table& table, std::span<const RowId> ids) {
   std::set<std::pair<std::uint32_t, std::uint64_t>> blocks;
   const auto map = *RowMap::make(table);
   for (const RowId id : ids) {
-    const auto place = map.place(id);
+    const auto place = map.parts()[0].place(id);
     for (std::uint64_t at = place.offset / VirtualDrive::kBlockBytes;
          at <= (place.offset + table.row_bytes - 1) / VirtualDrive::kBlockBytes; ++at) {
       blocks.insert({place.file, at});

@@ -153,8 +153,8 @@ TEST(CApi, DecodesRows) {
   std::vector<std::uint16_t> expected_bf16(values);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const std::byte* row = raw.data() + i * table.row_bytes;
-    decode_f32(table.row_format, row, table.row_values, expected_f32.data() + i * table.row_values);
-    decode_bf16(table.row_format, row, table.row_values, expected_bf16.data() + i * table.row_values);
+    decode_f32(table.coding(), row, 1, expected_f32.data() + i * table.row_values);
+    decode_bf16(table.coding(), row, 1, expected_bf16.data() + i * table.row_values);
   }
 
   std::vector<float> f32(values);

@@ -38,6 +38,19 @@ std::vector<RowId> bundle_ids(std::mt19937_64& random, const Table& table, std::
   return ids;
 }
 
+std::vector<std::byte> as_asked(const Table& table, std::vector<std::byte> rows, Output::Form form) {
+  if (form == Output::Form::kRaw) return rows;
+  const std::uint64_t count = rows.size() / table.row_bytes;
+  const std::uint64_t values = count * table.row_values;
+  std::vector<std::byte> out(values * (form == Output::Form::kF32 ? sizeof(float) : sizeof(std::uint16_t)));
+  if (form == Output::Form::kF32) {
+    decode_f32(table.coding(), rows.data(), count, reinterpret_cast<float*>(out.data()));
+  } else {
+    decode_bf16(table.coding(), rows.data(), count, reinterpret_cast<std::uint16_t*>(out.data()));
+  }
+  return out;
+}
+
 struct Tally {
   std::atomic<int> exact = 0, failed = 0;
 };
@@ -51,8 +64,10 @@ void read_at_random(Store& store, unsigned seed, int batches, Tally& tally) {
     const std::size_t sizes[] = {1, 16, 48, 600, 3000};
     const auto ids = bundle_ids(random, table, sizes[random() % 5] + random() % 3);
     if (random() % 8 == 0) store.prefetch(bundle_ids(random, table, 512));
-    out.assign(ids.size() * table.row_bytes, std::byte{0xAA});
-    auto read = reader->begin(ids, raw(out));
+    const bool by_rule = table.components[0].extents[0].path.starts_with("no-such-folder");
+    const auto form = by_rule ? Output::Form::kRaw : static_cast<Output::Form>(random() % 3);
+    out.assign(as_asked(table, std::vector<std::byte>(ids.size() * table.row_bytes), form).size(), std::byte{0xAA});
+    auto read = reader->begin(ids, {form, out.data(), out.size()});
     if (read && random() % 16 == 0) {  // a reader that goes with its batch in flight
       reader = *store.reader();
       continue;
@@ -63,11 +78,10 @@ void read_at_random(Store& store, unsigned seed, int batches, Tally& tally) {
       ASSERT_EQ(read.error().code, ErrorCode::kIo) << read.error().message;
       continue;
     }
-    const bool by_rule = table.components[0].extents[0].path.starts_with("no-such-folder");
     if (by_rule) {
       ASSERT_TRUE(are_rule_rows(table, ids, out));
     } else {
-      ASSERT_TRUE(out == reference_rows(table, ids));
+      ASSERT_TRUE(out == as_asked(table, reference_rows(table, ids), form));
     }
   }
 }
@@ -111,8 +125,8 @@ INSTANTIATE_TEST_SUITE_P(, Exactness,
                          });
 
 TEST_P(Exactness, OfTablesByRule) {
-  for (const std::uint32_t bundle_rows : {8u, 3u, 1u}) {
-    auto drive = std::make_shared<VirtualDrive>(rule_table(1024, {30'000, 1, 20'001}, bundle_rows));  // 49 MiB
+  for (const auto& [bundle_rows, split] : {std::pair(8u, 0u), {3u, 0u}, {1u, 0u}, {8u, 30u}, {3u, 513u}}) {
+    auto drive = std::make_shared<VirtualDrive>(rule_table(1024, {30'000, 1, 20'001}, bundle_rows, split));  // 49 MiB
     const std::uint64_t memory = GetParam().mode == Mode::kResident ? 256 * kMiB : 48 * kMiB;
     auto store = open_store(
         drive->table(),
@@ -124,15 +138,24 @@ TEST_P(Exactness, OfTablesByRule) {
 }
 
 TEST_P(Exactness, OfTablesInFiles) {
-  TempDir dir;
-  Table table = make_random_table(dir, {.extent_rows = {9'000, 12'000}}, 1);
-  table.bundle_rows = 8;
-  auto store = open_store(table,
-                          std::make_unique<io::FaultySource>(*io::open_block_source(RowMap::make(table)->paths(), {}),
-                                                             failing(GetParam().one_in)),
-                          {.memory_bytes = 96 * kMiB, .mode = GetParam().mode, .queue_depth = 64});
-  ASSERT_TRUE(store.ok()) << store.error().message;
-  read_by_several(**store, GetParam().one_in, is_slow() ? 10 : 25);
+  const RandomTableShape shapes[] = {
+      {.extent_rows = {9'000, 12'000}},
+      {.format = RowFormat::kFp8Ue8m0,
+       .row_values = 256,
+       .extent_rows = {9'000, 12'000},
+       .parts = {{8, {20'000, 1'000}}}},
+      {.format = RowFormat::kNvfp4, .extent_rows = {21'000}, .parts = {{10, {1, 20'999}}}, .scale = 0.001F}};
+  for (const RandomTableShape& shape : shapes) {
+    TempDir dir;
+    Table table = make_random_table(dir, shape, 1);
+    table.bundle_rows = 8;
+    auto store = open_store(table,
+                            std::make_unique<io::FaultySource>(*io::open_block_source(RowMap::make(table)->paths(), {}),
+                                                               failing(GetParam().one_in)),
+                            {.memory_bytes = 96 * kMiB, .mode = GetParam().mode, .queue_depth = 64});
+    ASSERT_TRUE(store.ok()) << store.error().message;
+    read_by_several(**store, GetParam().one_in, is_slow() ? 10 : 25);
+  }
 }
 
 /// A cached store over reads that fail while `broken`.

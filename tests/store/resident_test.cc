@@ -21,7 +21,8 @@ namespace {
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::size_t kFilling = 0, kDemand = 1;  // queues of the drive
 
-Table several_extents() { return rule_table(90, {30'000, 1, 777, 60'000}, 8); }  // 8 MiB; odd everywhere
+/// 8 MiB; odd everywhere. Each row whole, or its last `split` bytes elsewhere.
+Table several_extents(std::uint64_t split) { return rule_table(90, {30'000, 1, 777, 60'000}, 8, split); }
 
 std::vector<RowId> some_ids(std::uint64_t rows, unsigned seed, std::size_t count = 400) {
   std::mt19937_64 random(seed);
@@ -30,7 +31,7 @@ std::vector<RowId> some_ids(std::uint64_t rows, unsigned seed, std::size_t count
   return ids;
 }
 
-class Resident : public testing::Test {
+class Resident : public testing::TestWithParam<std::uint64_t> {
  protected:
   void open(io::Spoil spoil = {}) {
     std::unique_ptr<io::BlockSource> source = std::make_unique<VirtualSource>(drive_, 64);
@@ -44,6 +45,7 @@ class Resident : public testing::Test {
   }
   ~Resident() override {
     drive_->let_all_go(kFilling);
+    drive_->let_all_go(kDemand);
     set_log_sink({});
   }
 
@@ -60,19 +62,23 @@ class Resident : public testing::Test {
     return soon([this] { return filled() == drive_->table().rows; });
   }
 
-  std::shared_ptr<VirtualDrive> drive_ = std::make_shared<VirtualDrive>(several_extents());
+  std::shared_ptr<VirtualDrive> drive_ = std::make_shared<VirtualDrive>(several_extents(GetParam()));
   std::shared_ptr<Store> store_;
   std::unique_ptr<Reader> reader_;
 };
 
-TEST_F(Resident, IsExactAtEveryStepOfTheFilling) {
+INSTANTIATE_TEST_SUITE_P(, Resident, testing::Values(0, 10, 45), [](const auto& split) {
+  return split.param == 0 ? std::string("whole_rows") : "parts_of_" + std::to_string(split.param);
+});
+
+TEST_P(Resident, IsExactAtEveryStepOfTheFilling) {
   drive_->hold(kFilling);
   open();
   RowId before = 0;
   for (unsigned step = 0; before < drive_->table().rows; ++step) {
     ASSERT_LT(step, 100u);
     ASSERT_TRUE(exact(step));
-    drive_->let_go(kFilling, 1);
+    drive_->let_go(kFilling, GetParam() == 0 ? 1 : 4);  // so many bring every component further
     ASSERT_TRUE(soon([&] { return filled() > before; })) << "after " << before << " rows";
     before = filled();
     std::vector<RowId> at_the_mark;
@@ -84,7 +90,7 @@ TEST_F(Resident, IsExactAtEveryStepOfTheFilling) {
   EXPECT_EQ(store_->counters().resident_bytes, drive_->table().bytes());
 }
 
-TEST_F(Resident, IsExactWhileItIsFilledAndManyRead) {
+TEST_P(Resident, IsExactWhileItIsFilledAndManyRead) {
   for (int round = 0; round < 5; ++round) {
     open();
     std::vector<std::thread> threads;
@@ -107,7 +113,7 @@ TEST_F(Resident, IsExactWhileItIsFilledAndManyRead) {
 }
 
 // The request is honoured: after the filling, nothing is read, whatever is asked for or hinted at.
-TEST_F(Resident, ReadsNothingMoreOnceItIsFull) {
+TEST_P(Resident, ReadsNothingMoreOnceItIsFull) {
   open();
   ASSERT_TRUE(full());
   const std::uint64_t reads = drive_->reads();
@@ -124,14 +130,14 @@ TEST_F(Resident, ReadsNothingMoreOnceItIsFull) {
 }
 
 // What is not filled yet is read; the filling leaves the drive to batches that somebody waits for.
-TEST_F(Resident, TheFillingWaitsWhileSomebodyWaits) {
+TEST_P(Resident, TheFillingWaitsWhileSomebodyWaits) {
   drive_->hold(kDemand);
   drive_->hold(kFilling);
   open();
   const std::vector<RowId> last = {drive_->table().rows - 1};
   std::vector<std::byte> out(drive_->table().row_bytes);
   ASSERT_TRUE(reader_->begin(last, raw(out)).ok());
-  ASSERT_EQ(drive_->queue(kDemand).submitted, 1u);
+  ASSERT_EQ(drive_->queue(kDemand).submitted, drive_->table().components.size());
   const std::uint64_t before = drive_->queue(kFilling).submitted;
   drive_->let_all_go(kFilling);
   a_while();
@@ -143,7 +149,7 @@ TEST_F(Resident, TheFillingWaitsWhileSomebodyWaits) {
   EXPECT_TRUE(full());
 }
 
-TEST_F(Resident, AFillingThatFailsLeavesExactServiceAndSaysSo) {
+TEST_P(Resident, AFillingThatFailsLeavesExactServiceAndSaysSo) {
   for (const std::uint64_t fails : {0u, 1u, 5u, 8u}) {
     std::mutex mutex;
     std::vector<std::string> lines;
@@ -174,7 +180,7 @@ TEST_F(Resident, AFillingThatFailsLeavesExactServiceAndSaysSo) {
   }
 }
 
-TEST_F(Resident, ShortAndInterruptedReadsAreAskedForAgain) {
+TEST_P(Resident, ShortAndInterruptedReadsAreAskedForAgain) {
   open([](std::uint64_t number, const io::ReadRequest& request, std::int32_t result) {
     if (number % 5 == 0) return -EINTR;
     if (number % 7 == 0) return -EAGAIN;
@@ -186,7 +192,7 @@ TEST_F(Resident, ShortAndInterruptedReadsAreAskedForAgain) {
   EXPECT_EQ(store_->counters().reads, 0u);
 }
 
-TEST_F(Resident, MayBeClosedAtAnyMoment) {
+TEST_P(Resident, MayBeClosedAtAnyMoment) {
   for (int round = 0; round < (is_slow() ? 12 : 60); ++round) {
     open();
     if (round % 3 == 1) {
@@ -200,14 +206,14 @@ TEST_F(Resident, MayBeClosedAtAnyMoment) {
   }
 }
 
-TEST_F(Resident, AReaderLivesOnWhenTheStoreIsClosed) {
+TEST_P(Resident, AReaderLivesOnWhenTheStoreIsClosed) {
   open();
   store_.reset();
   ASSERT_TRUE(all_exact());
 }
 
 // The counters say what is held: of a table, what has been filled so far.
-TEST_F(Resident, CountsWhatHasBeenFilled) {
+TEST_P(Resident, CountsWhatHasBeenFilled) {
   drive_->hold(kFilling);
   open();
   EXPECT_EQ(store_->counters().resident_bytes, 0u);

@@ -15,15 +15,25 @@
 namespace rowtide {
 namespace {
 
-class StoreFault : public testing::TestWithParam<bool> {
+/// Rows whole, and rows with their scales elsewhere.
+RandomTableShape shape_of(bool in_parts, std::uint64_t rows) {
+  if (!in_parts) return {.extent_rows = {rows}};
+  return {.format = RowFormat::kNvfp4, .extent_rows = {rows / 2, rows - rows / 2}, .parts = {{10, {7, rows - 7}}}};
+}
+
+struct Way {
+  bool uring, in_parts;
+};
+
+class StoreFault : public testing::TestWithParam<Way> {
  protected:
-  StoreFault() : table_(make_random_table(dir_, {.extent_rows = {20'000}}, 1)) {
+  StoreFault() : table_(make_random_table(dir_, shape_of(GetParam().in_parts, 20'000), 1)) {
     for (RowId id = 0; id < table_.rows; id += 53) ids_.push_back(id * 7 % table_.rows);
     out_.resize(ids_.size() * table_.row_bytes);
   }
 
   std::shared_ptr<Store> open(io::Spoil spoil) {
-    auto source = io::open_block_source(RowMap::make(table_)->paths(), {.allow_uring = GetParam()});
+    auto source = io::open_block_source(RowMap::make(table_)->paths(), {.allow_uring = GetParam().uring});
     return *open_store(table_, std::make_unique<io::FaultySource>(*std::move(source), std::move(spoil)),
                        {.mode = Mode::kDisk});
   }
@@ -33,15 +43,23 @@ class StoreFault : public testing::TestWithParam<bool> {
   std::vector<RowId> ids_;
   std::vector<std::byte> out_;
 };
-INSTANTIATE_TEST_SUITE_P(, StoreFault, testing::Bool(), [](const auto& way) { return way.param ? "uring" : "pread"; });
+INSTANTIATE_TEST_SUITE_P(, StoreFault,
+                         testing::Values(Way{true, false}, Way{false, false}, Way{true, true}, Way{false, true}),
+                         [](const auto& way) {
+                           return std::string(way.param.uring ? "uring" : "pread") +
+                                  (way.param.in_parts ? "_in_parts" : "");
+                         });
 
 TEST_P(StoreFault, TheNthReadFailsForEveryN) {
   const auto rows = reference_rows(table_, ids_);
   for (std::uint64_t n = 0;; ++n) {
     std::uint64_t reads = 0;
-    auto store = open([&reads, n](std::uint64_t number, const io::ReadRequest&, std::int32_t result) {
+    std::uint32_t failed_file = 0;
+    auto store = open([&](std::uint64_t number, const io::ReadRequest& request, std::int32_t result) {
       ++reads;
-      return number == n ? -EIO : result;
+      if (number != n) return result;
+      failed_file = request.file;
+      return -EIO;
     });
     auto reader = *store->reader();
     std::fill(out_.begin(), out_.end(), std::byte{0});
@@ -54,7 +72,7 @@ TEST_P(StoreFault, TheNthReadFailsForEveryN) {
     }
     ASSERT_FALSE(read.ok()) << n;
     EXPECT_EQ(read.error().code, ErrorCode::kIo);
-    EXPECT_NE(read.error().message.find(table_.components[0].extents[0].path), std::string::npos);
+    EXPECT_NE(read.error().message.find(RowMap::make(table_)->paths()[failed_file]), std::string::npos);
     EXPECT_NE(read.error().message.find("table.weight"), std::string::npos);
     ASSERT_TRUE(reader->read(ids_, raw(out_)).ok()) << n;
     ASSERT_EQ(out_, rows) << n;
@@ -86,7 +104,7 @@ TEST_P(StoreFault, ADeviceThatNeverDeliversIsGivenUp) {
 }
 
 TEST_P(StoreFault, ASlowDriveIsToldOnceWithItsFigure) {
-  table_ = make_random_table(dir_, {.extent_rows = {200'000}}, 2);
+  table_ = make_random_table(dir_, shape_of(GetParam().in_parts, 200'000), 2);
   for (std::size_t i = 0; i < ids_.size(); ++i)
     ids_[i] = i * table_.rows / ids_.size();  // no two in neighbouring blocks
   std::vector<std::string> lines;

@@ -120,10 +120,8 @@ TEST(Store, DecodesAsAsked) {
   ASSERT_TRUE(reader->read(ids, f32(as_f32)).ok());
   ASSERT_TRUE(reader->read(ids, bf16(as_bf16)).ok());
   const auto rows = reference_rows(table, ids);
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    decode_f32(table.row_format, rows.data() + i * table.row_bytes, 64, want_f32.data() + i * 64);
-    decode_bf16(table.row_format, rows.data() + i * table.row_bytes, 64, want_bf16.data() + i * 64);
-  }
+  decode_f32(table.coding(), rows.data(), ids.size(), want_f32.data());
+  decode_bf16(table.coding(), rows.data(), ids.size(), want_bf16.data());
   EXPECT_EQ(std::memcmp(as_f32.data(), want_f32.data(), want_f32.size() * sizeof(float)), 0);
   EXPECT_EQ(as_bf16, want_bf16);
 }

@@ -33,9 +33,10 @@ inline void rule_row(const Table& table, RowId id, std::byte* out) {
   }
 }
 
-/// A table of BF16 rows of `row_bytes` bytes, each of `extent_rows` in a file of its own that does not exist.
-inline Table rule_table(std::uint64_t row_bytes, std::vector<std::uint64_t> extent_rows,
-                        std::uint32_t bundle_rows = 1) {
+/// A table of BF16 rows of `row_bytes` bytes, each of `extent_rows` in a file of its own that does not exist. With
+/// `split`, the last so many bytes of a row are a component of their own, cut into as many files at other rows.
+inline Table rule_table(std::uint64_t row_bytes, std::vector<std::uint64_t> extent_rows, std::uint32_t bundle_rows = 1,
+                        std::uint64_t split = 0) {
   constexpr std::uint64_t kOffset = 12345;  // no alignment
   Table table;
   table.name = "table.weight";
@@ -43,12 +44,18 @@ inline Table rule_table(std::uint64_t row_bytes, std::vector<std::uint64_t> exte
   table.row_values = row_bytes / 2;
   table.row_bytes = row_bytes;
   table.bundle_rows = bundle_rows;
-  std::vector<Extent>& extents = table.components.emplace_back(Component{"values", table.row_bytes, {}}).extents;
-  for (const std::uint64_t rows : extent_rows) {
-    const std::string path = "no-such-folder/extent-" + std::to_string(extents.size());
-    extents.push_back({path, kOffset, table.rows, rows});
-    table.rows += rows;
-  }
+  std::size_t files = 0;
+  const auto add = [&](const char* name, std::uint64_t bytes) {
+    Component& component = table.components.emplace_back(Component{name, bytes, {}});
+    table.rows = 0;
+    for (const std::uint64_t rows : extent_rows) {
+      component.extents.push_back({"no-such-folder/extent-" + std::to_string(files++), kOffset, table.rows, rows});
+      table.rows += rows;
+    }
+  };
+  add("values", row_bytes - split);
+  std::reverse(extent_rows.begin(), extent_rows.end());
+  if (split != 0) add("scales", split);
   return table;
 }
 
@@ -84,7 +91,13 @@ class VirtualDrive {
  public:
   static constexpr std::uint32_t kBlockBytes = 4096;
 
-  explicit VirtualDrive(Table table, std::size_t channels = 64) : table_(std::move(table)), free_from_(channels, 0) {}
+  explicit VirtualDrive(Table table, std::size_t channels = 64) : table_(std::move(table)), free_from_(channels, 0) {
+    std::uint64_t at = 0;
+    for (const Component& component : table_.components) {
+      for (const Extent& extent : component.extents) files_.push_back({extent, at, component.row_bytes});
+      at += component.row_bytes;
+    }
+  }
 
   const Table& table() const { return table_; }
 
@@ -142,8 +155,7 @@ class VirtualDrive {
   }
 
   std::uint64_t file_bytes(std::uint32_t file) const {
-    const Extent& extent = table_.components[0].extents[file];
-    return extent.offset + extent.rows * table_.row_bytes;
+    return files_[file].extent.offset + files_[file].extent.rows * files_[file].row_bytes;
   }
 
  private:
@@ -168,24 +180,30 @@ class VirtualDrive {
 
   /// The bytes of the file; what is not the table's is 0xEE.
   std::int32_t fill(const io::ReadRequest& request) const {
-    const Extent& extent = table_.components[0].extents[request.file];
+    const auto& [extent, part_at, part_bytes] = files_[request.file];
     const std::uint64_t end = std::min(request.offset + request.bytes, file_bytes(request.file));
     if (end <= request.offset) return 0;
     std::memset(request.into, 0xEE, end - request.offset);
     std::vector<std::byte> row(table_.row_bytes);
     std::uint64_t at = std::max(request.offset, extent.offset);
     while (at < end) {
-      const std::uint64_t index = (at - extent.offset) / table_.row_bytes;
-      const std::uint64_t begin = extent.offset + index * table_.row_bytes;
-      const std::uint64_t stop = std::min(end, begin + table_.row_bytes);
+      const std::uint64_t index = (at - extent.offset) / part_bytes;
+      const std::uint64_t begin = extent.offset + index * part_bytes;
+      const std::uint64_t stop = std::min(end, begin + part_bytes);
       rule_row(table_, extent.first_row + index, row.data());
-      std::memcpy(request.into + (at - request.offset), row.data() + (at - begin), stop - at);
+      std::memcpy(request.into + (at - request.offset), row.data() + part_at + (at - begin), stop - at);
       at = stop;
     }
     return static_cast<std::int32_t>(end - request.offset);
   }
 
+  struct File {
+    Extent extent;
+    std::uint64_t part_at, row_bytes;  // what it holds of each of its rows
+  };
+
   const Table table_;
+  std::vector<File> files_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::uint64_t now_ = 0, reads_ = 0, bytes_ = 0, again_ = 0;

@@ -22,7 +22,7 @@ namespace {
 class Mappings {
  public:
   /// Of the files themselves, or, without descriptors, of anonymous memory.
-  Mappings(const BenchSource& source, const OpenFiles& files, bool anonymous) : row_bytes_(source.table.row_bytes) {
+  Mappings(const BenchSource& source, const OpenFiles& files, bool anonymous) {
     for (std::uint32_t file = 0; file < files.count(); ++file) {
       const std::size_t bytes = files.bytes(file);
       const int flags = anonymous ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
@@ -45,14 +45,15 @@ class Mappings {
   std::size_t count() const { return maps_.size(); }
   void gather(const RowMap& places, std::span<const RowId> ids, std::byte* out) const {
     for (const RowId id : ids) {
-      const auto place = places.place(id);
-      std::memcpy(out, maps_[place.file].data() + place.offset, row_bytes_);
-      out += row_bytes_;
+      for (const RowMap::Part& part : places.parts()) {
+        const auto place = part.place(id);
+        std::memcpy(out, maps_[place.file].data() + place.offset, part.bytes);
+        out += part.bytes;
+      }
     }
   }
 
  private:
-  std::uint64_t row_bytes_;
   std::vector<std::span<std::byte>> maps_;
 };
 

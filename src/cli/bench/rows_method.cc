@@ -84,9 +84,11 @@ void pages_of(const BenchSource& source, std::span<const RowId> ids, std::vector
               std::uint64_t page_bytes) {
   pages.clear();
   for (const RowId id : ids) {
-    const auto place = source.map.place(id);
-    const std::uint64_t last = (place.offset + source.table.row_bytes - 1) / page_bytes;
-    for (std::uint64_t page = place.offset / page_bytes; page <= last; ++page) pages.push_back({place.file, page});
+    for (const RowMap::Part& part : source.map.parts()) {
+      const auto place = part.place(id);
+      const std::uint64_t last = (place.offset + part.bytes - 1) / page_bytes;
+      for (std::uint64_t page = place.offset / page_bytes; page <= last; ++page) pages.push_back({place.file, page});
+    }
   }
   std::sort(pages.begin(), pages.end());
   pages.erase(std::unique(pages.begin(), pages.end()), pages.end());

@@ -1,4 +1,5 @@
-// One buffered pread a row, by one thread or by several that take rows from the same batch.
+// One buffered pread a row, or one for each place it lies in, by one thread or by several that take rows from the same
+// batch.
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,7 +45,7 @@ class PreadMethod final : public GatherMethod {
     std::unique_lock lock(mutex_);
     tickets_ = 0;  // whoever has not woken yet is not waited for
     done_.wait(lock, [this] { return at_work_ == 0; });
-    reads_ += ids.size();
+    reads_ += ids.size() * source_.map.parts().size();
     if (failed_ >= 0) throw Failure(kExitFailed, "io", fmt::format("pread: {}", errno_text(failed_)));
   }
 
@@ -66,22 +67,27 @@ class PreadMethod final : public GatherMethod {
   }
 
   void read_rows() {
-    const std::uint64_t row_bytes = source_.table.row_bytes;
     for (;;) {
       const std::size_t i = next_.fetch_add(1, std::memory_order_relaxed);
       if (i >= ids_.size()) return;
-      const auto place = source_.map.place(ids_[i]);
-      for (std::uint64_t at = 0; at < row_bytes;) {
-        const ssize_t got = ::pread(files_[place.file], out_ + i * row_bytes + at, row_bytes - at,
-                                    static_cast<off_t>(place.offset + at));
-        if (got > 0) {
-          at += static_cast<std::uint64_t>(got);
-        } else if (got == 0 || errno != EINTR) {
-          failed_ = got == 0 ? 0 : errno;
-          return;
-        }
+      for (const RowMap::Part& part : source_.map.parts()) {
+        if (!read_part(part, ids_[i], out_ + i * source_.table.row_bytes + part.at)) return;
       }
     }
+  }
+
+  bool read_part(const RowMap::Part& part, RowId id, std::byte* out) {
+    const auto place = part.place(id);
+    for (std::uint64_t at = 0; at < part.bytes;) {
+      const ssize_t got = ::pread(files_[place.file], out + at, part.bytes - at, static_cast<off_t>(place.offset + at));
+      if (got > 0) {
+        at += static_cast<std::uint64_t>(got);
+      } else if (got == 0 || errno != EINTR) {
+        failed_ = got == 0 ? 0 : errno;
+        return false;
+      }
+    }
+    return true;
   }
 
   const BenchSource& source_;

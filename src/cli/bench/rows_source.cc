@@ -166,9 +166,11 @@ void check_bench_rows(const BenchSource& source, std::string_view method, std::s
     if (source.synthetic) {
       right = source.synthetic->is_row(ids[i], row);
     } else {
-      const auto place = source.map.place(ids[i]);
-      const auto file = opened(io::open_file(source.paths()[place.file]));
-      check(file->read(place.offset, expected));
+      for (const RowMap::Part& part : source.map.parts()) {
+        const auto place = part.place(ids[i]);
+        const auto file = opened(io::open_file(source.paths()[place.file]));
+        check(file->read(place.offset, std::span(expected).subspan(part.at, part.bytes)));
+      }
       right = std::memcmp(expected.data(), row, row_bytes) == 0;
     }
     if (!right) {

@@ -64,11 +64,13 @@ double cached_share(const BenchSource& source, std::span<const RowId> ids) {
   const PageCacheLook look(source);
   std::size_t cached = 0;
   for (const RowId id : ids) {
-    const auto place = source.map.place(id);
     bool in = true;
-    const std::uint64_t last = (place.offset + source.table.row_bytes - 1) / source.page_bytes;
-    for (std::uint64_t page = place.offset / source.page_bytes; in && page <= last; ++page)
-      in = look.holds(place.file, page);
+    for (const RowMap::Part& part : source.map.parts()) {
+      const auto place = part.place(id);
+      const std::uint64_t last = (place.offset + part.bytes - 1) / source.page_bytes;
+      for (std::uint64_t page = place.offset / source.page_bytes; in && page <= last; ++page)
+        in = look.holds(place.file, page);
+    }
     cached += in ? 1 : 0;
   }
   return static_cast<double>(cached) / static_cast<double>(ids.size());

@@ -1,4 +1,5 @@
-// The plain asynchronous reader: one direct read a row, 64 in flight, duplicates and neighbours read again.
+// The plain asynchronous reader: one direct read a row and place it lies in, 64 in flight, duplicates and neighbours
+// read again.
 #include <fcntl.h>
 #include <liburing.h>
 
@@ -34,9 +35,16 @@ class UringMethod final : public GatherMethod {
   Warmth warmth() const override { return Warmth::kNowhere; }
 
   void gather(std::span<const RowId> ids, std::byte* out) override {
+    const std::size_t parts = source_.map.parts().size();
+    const std::size_t reads = ids.size() * parts;
     std::size_t next = 0;
     unsigned in_flight = 0;
-    while (next < ids.size() && in_flight < kUringDepth) ask(in_flight++, ids[next], out + row_bytes() * next), ++next;
+    const auto ask_next = [&](unsigned slot) {
+      const std::size_t row = next / parts;
+      ask(slot, ids[row], source_.map.parts()[next % parts], out + source_.table.row_bytes * row);
+      ++next;
+    };
+    while (next < reads && in_flight < kUringDepth) ask_next(in_flight++);
     while (in_flight > 0) {
       if (const int error = ::io_uring_submit_and_wait(&ring_, 1); error < 0 && error != -EINTR) fail(-error);
       io_uring_cqe* completions[kUringDepth];
@@ -45,7 +53,7 @@ class UringMethod final : public GatherMethod {
         const auto slot = static_cast<unsigned>(::io_uring_cqe_get_data64(completions[i]));
         take(slot, completions[i]->res);
         --in_flight;
-        if (next < ids.size()) ask(slot, ids[next], out + row_bytes() * next), ++next, ++in_flight;
+        if (next < reads) ask_next(slot), ++in_flight;
       }
       ::io_uring_cq_advance(&ring_, count);
     }
@@ -55,19 +63,19 @@ class UringMethod final : public GatherMethod {
 
  private:
   struct Slot {
-    std::uint64_t skip;  // bytes before the row
+    std::uint64_t skip;  // bytes before the row's
+    std::uint64_t bytes;
     std::byte* to;
   };
 
-  std::uint64_t row_bytes() const { return source_.table.row_bytes; }
   std::byte* slot_buffer(unsigned slot) const { return buffer_.get() + slot * slot_bytes_; }
 
-  void ask(unsigned slot, RowId id, std::byte* to) {
-    const auto place = source_.map.place(id);
+  void ask(unsigned slot, RowId id, const RowMap::Part& part, std::byte* row) {
+    const auto place = part.place(id);
     const std::uint64_t begin = place.offset / source_.block_bytes * source_.block_bytes;
     const std::uint64_t end =
-        (place.offset + row_bytes() + source_.block_bytes - 1) / source_.block_bytes * source_.block_bytes;
-    slots_[slot] = {place.offset - begin, to};
+        (place.offset + part.bytes + source_.block_bytes - 1) / source_.block_bytes * source_.block_bytes;
+    slots_[slot] = {place.offset - begin, part.bytes, row + part.at};
     io_uring_sqe* const request = ::io_uring_get_sqe(&ring_);
     ::io_uring_prep_read(request, files_[place.file], slot_buffer(slot), static_cast<unsigned>(end - begin), begin);
     ::io_uring_sqe_set_data64(request, slot);
@@ -76,8 +84,8 @@ class UringMethod final : public GatherMethod {
 
   void take(unsigned slot, int result) const {
     if (result < 0) fail(-result);
-    if (static_cast<std::uint64_t>(result) < slots_[slot].skip + row_bytes()) fail(EIO);
-    std::memcpy(slots_[slot].to, slot_buffer(slot) + slots_[slot].skip, row_bytes());
+    if (static_cast<std::uint64_t>(result) < slots_[slot].skip + slots_[slot].bytes) fail(EIO);
+    std::memcpy(slots_[slot].to, slot_buffer(slot) + slots_[slot].skip, slots_[slot].bytes);
   }
 
   [[noreturn]] static void fail(int error) {
