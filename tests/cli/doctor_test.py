@@ -38,12 +38,12 @@ class Doctor(ProgramTest):
         self.environment = {"PATH": str(self.bin), "XDG_CACHE_HOME": str(self.folder / "cache"),
                             "TMPDIR": str(self.folder)}
 
-    def examine(self, *arguments, launcher=(), code=None, environment=None, prepare=None):
+    def examine(self, *arguments, launcher=(), code=None, environment=None, prepare=None, program=PROGRAM):
         """The findings by id, of one run with --json, whose other promises are checked."""
         variables = {name: value for name, value in os.environ.items()
                      if not name.startswith(("ROWTIDE_", "GGML_", "LLAMA_"))}
         variables |= self.environment | (environment or {})
-        ended = subprocess.run([*launcher, PROGRAM, "doctor", "--json", *map(str, arguments)], capture_output=True,
+        ended = subprocess.run([*launcher, program, "doctor", "--json", *map(str, arguments)], capture_output=True,
                                env=variables, preexec_fn=prepare)
         document = json.loads(ended.stdout)
         self.assertEqual(list(document), ["ok", "findings", "suggested_memory_bytes"], ended.stderr)
@@ -270,6 +270,17 @@ class Doctor(ProgramTest):
                 return
             time.sleep(0.01)
         self.fail("waited ten seconds in vain")
+
+    def test_the_plug_in_of_an_installed_program(self):
+        installed = self.folder / "prefix" / "bin" / "rowtide"
+        installed.parent.mkdir(parents=True)
+        shutil.copy(PROGRAM, installed)
+        plug_ins = [self.folder / "prefix" / folder / "librowtide-ggml.so" for folder in ["lib", "lib64"]]
+        for plug_in in plug_ins:
+            plug_in.parent.mkdir()
+            plug_in.write_bytes(b"")
+        found = self.examine(NOWHERE, program=installed)
+        self.assertIn(found["plug_in"]["finding"].split()[0], map(str, plug_ins))
 
     def test_what_a_server_is_told(self):
         """The plug-in, a model that is a pipe, loopback; none of the user's own settings for servers."""

@@ -49,7 +49,7 @@ void find_plug_in(EngineProbe& probe) {
     return;
   }
   const fs::path folder = fs::read_symlink("/proc/self/exe", absent).parent_path();
-  for (const fs::path& candidate : {folder, folder.parent_path() / "lib", folder.parent_path() / "lib" / "rowtide"}) {
+  for (const fs::path& candidate : {folder, folder.parent_path() / ROWTIDE_LIBRARY_FOLDER}) {
     if (!fs::is_regular_file(candidate / kPluginFile, absent)) continue;
     probe.plug_in = (candidate / kPluginFile).string();
     return;

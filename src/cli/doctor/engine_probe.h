@@ -29,7 +29,7 @@ struct EngineProbe {
 };
 
 /// Looks for llama-server in the folders of `search_path` (as the variable PATH), and for the plug-in:
-/// GGML_BACKEND_PATH of the environment, else beside this program or in the lib folder next to its own. Then starts the
+/// GGML_BACKEND_PATH of the environment, else beside this program, or where both were installed. Then starts the
 /// server, up to three times and for at most `limit` each: for its version; with the plug-in and a model that is a
 /// pipe, which it waits to be written into; and, if the sign is not up by then, for its devices. Its settings from
 /// LLAMA_ARG_... variables are left out, so nothing is downloaded.

@@ -38,6 +38,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kNotStarted);
   const int nothing = ::open("/dev/null", O_RDONLY);
+  if (nothing < 0) ::_exit(kNotStarted);
   ::dup2(nothing, STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);

@@ -34,7 +34,7 @@ std::string wrapped(std::string_view text, std::size_t width) {
 }
 
 std::string level_cell(Level level, bool colours) {
-  const std::string cell = fmt::format("{:<{}}", level_name(level), kLevelWidth);
+  std::string cell = fmt::format("{:<{}}", level_name(level), kLevelWidth);
   if (!colours) return cell;
   const char* colour = level == Level::kOk        ? "32"
                        : level == Level::kNote    ? "36"
