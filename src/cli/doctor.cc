@@ -50,7 +50,8 @@ std::optional<std::string> subject_of(const std::string& path, const std::option
   if (!checkpoint) return path;
   if (!*checkpoint) return std::filesystem::is_regular_file(path, ignored) ? std::optional(path) : std::nullopt;
   const Checkpoint& opened = **checkpoint;
-  return opened.tables().empty() ? opened.files().front().path : opened.tables().front().extents.front().path;
+  return opened.tables().empty() ? opened.files().front().path
+                                 : opened.tables().front().components.front().extents.front().path;
 }
 
 std::uint32_t rows_per_token(const Checkpoint& checkpoint) {
