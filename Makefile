@@ -1,6 +1,6 @@
 # The commands of daily work. Each first installs what it needs (scripts/setup.sh says what) and builds.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-aarch64 test-llama-next package test-package ci format lint corpora clean
+.PHONY: help build demo test test-aarch64 test-llama-next test-loaders package test-package ci format lint corpora clean
 MAKEFLAGS += --no-print-directory
 
 prompt := And it came to pass in those days, that
@@ -12,6 +12,7 @@ help:
 	@echo 'make test             all tests, unit to end-to-end with unmodified llama.cpp programs; at first 15 minutes'
 	@echo 'make test-aarch64     builds all for Arm, runs unit tests and a model under QEMU; at first 10 minutes'
 	@echo 'make test-llama-next  the end-to-end tests with the next llama.cpp version; at first 10 minutes more'
+	@echo 'make test-loaders     row ids and rows against transformers and SGLang themselves; at first 10 minutes and 6 GB'
 	@echo 'make package          an archive for other machines: build-package/rowtide-*.tar.xz; 4 minutes. MACHINE=aarch64: for Arm'
 	@echo 'make test-package     tries it in a bare Debian 13, which it fetches at first; root. SUITE=bookworm: Debian 12'
 	@echo 'make ci               what every change must pass: tests, sanitizers, fuzzers, style; 20 minutes'
@@ -53,6 +54,10 @@ test-llama-next:
 	cmake --preset llama-next -DROWTIDE_LLAMA_DIR=$$(scripts/llama_setup.sh where next)
 	cmake --build --preset llama-next
 	ctest --preset llama-next
+
+test-loaders: build
+	@scripts/setup.sh loaders
+	tests/e2e/loaders/run.sh
 
 MACHINE = $(shell uname -m)
 package:

@@ -12,13 +12,13 @@ fail() {
   exit 1
 }
 
-# make_venv FOLDER PACKAGE==VERSION...: a Python environment that holds exactly these packages. Kept; made anew when
-# the list changes.
+# make_venv FOLDER [--no-deps] PACKAGE==VERSION...: a Python environment that holds these packages and what they need;
+# with --no-deps these alone. Kept; made anew when the list changes.
 make_venv() {
   local folder=$1
   shift
   [ "$(cat "$folder/packages" 2>/dev/null)" = "$*" ] && return
-  say "Python environment with $*"
+  say "Python environment with ${*:1:4}$([ $# -le 4 ] || echo " and $(($# - 4)) more")"
   rm -rf "$folder"
   python3 -m venv "$folder"
   "$folder/bin/pip" install --quiet --disable-pip-version-check "$@"

@@ -9,6 +9,7 @@
 #   setup.sh test-package  and what trying the archive needs beside `test`
 #   setup.sh style   clang-format and clang-tidy alone
 #   setup.sh corpora what scripts/corpora.sh needs
+#   setup.sh loaders the engines' own loaders, on PyTorch (6 GB), and a tokenizer
 #   setup.sh ci      test, style, clang for the fuzzers, and for Arm all but llama.cpp
 source "$(dirname "$0")/lib.sh"
 
@@ -86,7 +87,8 @@ case "${1:-}" in
     ;;
   style) debian $python_packages ;;
   corpora) debian $python_packages xz-utils ;;
-  *) fail "usage: $0 build | test | next | arm | package | test-package | style | corpora | ci" ;;
+  loaders) debian $python_packages ;;
+  *) fail "usage: $0 build | test | next | arm | package | test-package | style | corpora | loaders | ci" ;;
 esac
 
 case "$1" in
@@ -109,4 +111,8 @@ case "$1" in
 esac
 case "$1" in
   style | ci) make_venv "$cache/style" $style_tools ;;
+  loaders)
+    "$root/scripts/tokenizer_setup.sh"
+    make_venv "$cache/loaders" --no-deps $(<"$root/tests/e2e/loaders/packages.txt")
+    ;;
 esac
