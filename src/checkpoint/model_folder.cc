@@ -43,8 +43,10 @@ bool contains(const std::vector<std::string>& sorted, const std::string& name) {
 /// "a, b, c and 4 more".
 std::string enumerated(const std::vector<std::string>& names) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kNamedMax); ++i)
-    text += (i == 0 ? "" : ", ") + printable(names[i]);
+  for (std::size_t i = 0; i < std::min(names.size(), kNamedMax); ++i) {
+    if (i > 0) text += ", ";
+    text += printable(names[i]);
+  }
   if (names.size() > kNamedMax) text += fmt::format(" and {} more", names.size() - kNamedMax);
   return text;
 }

@@ -22,7 +22,7 @@ struct ModelFiles {
   std::string choice;                     // as Safetensors::choice()
 };
 
-/// What open_safetensors() opens for `path`. Its errors.
-Result<ModelFiles> find_model_files(const std::string& path, const io::Disk& disk);
+/// What open_safetensors() opens for the path `given`. Its errors.
+Result<ModelFiles> find_model_files(const std::string& given, const io::Disk& disk);
 
 }  // namespace rowtide::checkpoint

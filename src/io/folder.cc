@@ -29,6 +29,8 @@ struct CloseFolder {
 Result<std::vector<FolderEntry>> list_folder(const std::string& path) {
   const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
   if (!folder) return folder_error(path, errno);
+  const int descriptor = ::dirfd(folder.get());
+  if (descriptor < 0) return folder_error(path, errno);
   std::vector<FolderEntry> entries;
   while (true) {
     errno = 0;
@@ -38,7 +40,7 @@ Result<std::vector<FolderEntry>> list_folder(const std::string& path) {
     std::string name = found->d_name;
     struct stat status{};
     if (name == "." || name == "..") continue;
-    if (::fstatat(::dirfd(folder.get()), name.c_str(), &status, 0) != 0) continue;  // leads nowhere, or has just gone
+    if (::fstatat(descriptor, name.c_str(), &status, 0) != 0) continue;  // leads nowhere, or has just gone
     if (entries.size() == kFolderEntriesMax) {
       return make_error(ErrorCode::kResource, "{}: holds more than {} entries, the limit", path, kFolderEntriesMax);
     }

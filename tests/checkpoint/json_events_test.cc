@@ -179,6 +179,22 @@ class ComputedFile : public io::File {
   std::function<char(std::uint64_t)> at_;
 };
 
+/// Its bytes beyond a place cannot be read.
+class BrokenFile : public ComputedFile {
+ public:
+  using ComputedFile::ComputedFile;
+  Result<void> read(std::uint64_t offset, std::span<std::byte> out) const override {
+    if (offset > 0) return Error{ErrorCode::kIo, "a.json: the disk is broken"};
+    return ComputedFile::read(offset, out);
+  }
+};
+
+TEST(JsonEvents, TellOfAReadThatFailsAsSuch) {
+  const BrokenFile file(100'000, [](std::uint64_t at) { return at == 0 ? '[' : ' '; });
+  Recorder recorder;
+  expect_refused(read_json(file, 0, file.bytes(), recorder), ErrorCode::kIo, {"the disk is broken"});
+}
+
 /// Needs nothing of what it is told.
 class Deaf : public JsonVisitor {
   void object_begins() override {}
