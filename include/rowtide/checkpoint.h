@@ -16,16 +16,27 @@ struct CheckpointFile {
   std::uint64_t bytes = 0;
 };
 
+struct CheckpointOptions {
+  /// Vocabulary compression, for the families that hash compressed token ids: a tokenizer.json, a map file (int32,
+  /// little-endian, by token id), or "identity" for ids that are compressed already. Empty: the model's own
+  /// tokenizer.json.
+  std::string token_map;
+};
+
 class Checkpoint {
  public:
-  /// Opens a GGUF file (single, or any part of a split set whose other parts lie beside it).
+  /// Opens what `path` names:
+  ///   a GGUF file             alone, or any part of a split set whose other parts lie beside it
+  ///   a safetensors file      alone, with the config.json beside it
+  ///   an index (*.json)       the safetensors shards that it names
+  ///   a folder                the index or the safetensors file in it; of a hub's cache the complete snapshot
   /// Errors, each naming file, tensor or key, and value: kNotFound (also a missing part), kIo, kMalformed
-  /// (the bytes), kUnsupported (another format, a table of a row format that is not served),
-  /// kMismatch (stored addressing constants are not the derived ones). Memory stays below 16 MiB.
-  static Result<Checkpoint> open(const std::string& path);
+  /// (the bytes), kUnsupported (another format, a table of a form or family that is not served), kMismatch (two
+  /// sources of one fact disagree, such as stored and derived addressing constants). Memory stays below 256 MiB.
+  static Result<Checkpoint> open(const std::string& path, const CheckpointOptions& options = {});
 
   const std::string& path() const { return path_; }
-  const std::string& format() const { return format_; }          // "gguf"
+  const std::string& format() const { return format_; }          // "gguf", "safetensors"
   const std::string& family() const { return family_; }          // addressing family; empty without a table
   const std::string& model_type() const { return model_type_; }  // "qwen4exp", "llama", ...
   const std::vector<CheckpointFile>& files() const { return files_; }

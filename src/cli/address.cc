@@ -50,7 +50,7 @@ bool read_options(const Arguments& arguments, AddressOptions& options) {
 
 std::vector<AddressedTable> find_tables(const AddressOptions& options) {
   if (options.family) return tables_of_family(*options.family);
-  if (options.config) return tables_of_config(*options.config, read_text(*options.config));
+  if (options.config) return tables_of_config(*options.config, read_text(*options.config), options.token_map.value_or(""));
   Checkpoint checkpoint = opened(Checkpoint::open(*options.path));
   std::vector<AddressedTable> tables;
   for (const Table& table : checkpoint.tables()) {

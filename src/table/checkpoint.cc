@@ -5,10 +5,15 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/printable.h"
 #include "checkpoint/gguf.h"
+#include "checkpoint/safetensors.h"
 #include "table/checkpoint_opener.h"
+#include "table/gemma_gguf.h"
+#include "table/model_family.h"
 #include "table/qwen_gguf.h"
+#include "table/token_map_file.h"
 
 namespace rowtide {
 namespace {
@@ -24,17 +29,12 @@ bool looks_like_safetensors(const io::File& file) {
   return start[8] == std::byte{'{'} && header_bytes < file.bytes();
 }
 
-/// Refuses what is recognised as another kind of checkpoint, rather than as a damaged GGUF file.
-Result<void> check_kind(const std::string& path, const io::FileOpener& open) {
-  auto file = open(path);
-  if (!file && file.error().code == ErrorCode::kUnsupported) {
-    return make_error(ErrorCode::kUnsupported, "{}; name a GGUF file", file.error().message);
-  }
+/// Everything but what begins as another kind of checkpoint is taken for a GGUF file.
+Result<bool> is_gguf(const std::string& path, const io::Disk& disk) {
+  if (path.ends_with(".json") || path.ends_with(".safetensors") || disk.list(path)) return false;
+  auto file = disk.open(path);
   if (!file) return file.error();
-  if (looks_like_safetensors(**file)) {
-    return make_error(ErrorCode::kUnsupported, "{}: is a safetensors file; only GGUF files are served", path);
-  }
-  return {};
+  return !looks_like_safetensors(**file);
 }
 
 /// Empty for a file that does not say, such as one of statistics for quantisation.
@@ -46,30 +46,103 @@ Result<std::string> read_architecture(const checkpoint::Gguf& gguf) {
                              fmt::format("'{}' is no name", printable(*architecture)));
 }
 
+Result<std::vector<Table>> find_tables(const checkpoint::Gguf& gguf, std::string_view architecture) {
+  if (architecture == kQwenArchitecture) return find_qwen_tables(gguf);
+  if (is_gemma_architecture(architecture)) return find_gemma_tables(gguf);
+  return std::vector<Table>();
+}
+
+/// Refuses tensors that only a model with a table has: what a config.json leaves out must not go unseen.
+Result<void> check_no_table(const checkpoint::Safetensors& files, const checkpoint::ModelConfig* config) {
+  const checkpoint::TensorList& tensors = files.tensors();
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    for (const std::string_view mark : {".ple_embedding.ngram_embedding.", ".engram.embed.", "ngram_embeddings.embedders."}) {
+      if (tensors[i].name.find(mark) == std::string_view::npos) continue;
+      if (config != nullptr) {
+        return make_error(ErrorCode::kMismatch, "{}: tells of no table, but tensor '{}' belongs to one", config->path(),
+                          printable(tensors[i].name));
+      }
+      return make_error(ErrorCode::kNotFound,
+                        "{}: tensor '{}' belongs to a table, but there is no config.json beside the file, without "
+                        "which its rows cannot be addressed",
+                        files.path_of(tensors[i]), printable(tensors[i].name));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Checkpoint> CheckpointOpener::open(const std::string& path) const {
-  if (auto kind = check_kind(path, open_); !kind) return kind.error();
-  auto gguf = checkpoint::open_gguf(path, open_);
+  auto gguf = is_gguf(path, disk_);
+  if (!gguf) return gguf.error();
+  auto checkpoint = *gguf ? open_gguf(path) : open_safetensors(path);
+  if (!checkpoint) return checkpoint;
+  checkpoint->path_ = path;
+  return checkpoint;
+}
+
+Result<Checkpoint> CheckpointOpener::open_gguf(const std::string& path) const {
+  auto gguf = checkpoint::open_gguf(path, disk_.open);
   if (!gguf) return gguf.error();
   auto architecture = read_architecture(*gguf);
   if (!architecture) return architecture.error();
-
+  auto tables = find_tables(*gguf, *architecture);
+  if (!tables) return tables.error();
   Checkpoint checkpoint;
-  checkpoint.path_ = path;
   checkpoint.format_ = "gguf";
   checkpoint.model_type_ = *std::move(architecture);
   for (const checkpoint::GgufFile& file : gguf->files) checkpoint.files_.push_back({file.path, file.bytes});
-  if (checkpoint.model_type_ != kQwenArchitecture) return checkpoint;
-  auto tables = find_qwen_tables(*gguf);
-  if (!tables) return tables.error();
   checkpoint.tables_ = *std::move(tables);
   if (!checkpoint.tables_.empty()) checkpoint.family_ = checkpoint.tables_.front().addressing->family();
   return checkpoint;
 }
 
-Result<Checkpoint> Checkpoint::open(const std::string& path) {
-  return without_throwing([&] { return CheckpointOpener(io::open_file).open(path); });
+Result<Checkpoint> CheckpointOpener::open_safetensors(const std::string& path) const {
+  auto files = checkpoint::open_safetensors(path, disk_);
+  if (!files) return files.error();
+  if (!files->choice().empty()) log(LogLevel::kWarn, "{}", files->choice());
+  Checkpoint checkpoint;
+  checkpoint.format_ = "safetensors";
+  for (const checkpoint::SafetensorsFile& file : files->files()) checkpoint.files_.push_back({file.path, file.bytes});
+
+  std::optional<checkpoint::ModelConfig> config;
+  if (!files->config_path().empty()) {
+    auto read = read_model_config(files->config_path());
+    if (!read) return read.error();
+    config = *std::move(read);
+    auto type = config->model_type();
+    if (!type) return type.error();
+    checkpoint.model_type_ = *std::move(type);
+  }
+  const ModelFamily* family = nullptr;
+  if (config) {
+    auto told = family_of(*config);
+    if (!told) return told.error();
+    family = *told;
+  }
+  if (family != nullptr) {
+    const auto token_map = token_map_source(options_.token_map, files->config_path(), disk_.open);
+    auto tables = family->find_tables({*files, disk_.open}, *config, token_map);
+    if (!tables) return tables.error();
+    checkpoint.tables_ = *std::move(tables);
+  }
+  if (!checkpoint.tables_.empty()) {
+    checkpoint.family_ = family->name;
+  } else if (auto none = check_no_table(*files, config ? &*config : nullptr); !none) {
+    return none.error();
+  }
+  return checkpoint;
+}
+
+Result<checkpoint::ModelConfig> CheckpointOpener::read_model_config(const std::string& path) const {
+  auto file = disk_.open(path);
+  if (!file) return file.error();
+  return checkpoint::ModelConfig::read(**file);
+}
+
+Result<Checkpoint> Checkpoint::open(const std::string& path, const CheckpointOptions& options) {
+  return without_throwing([&] { return CheckpointOpener(io::Disk(), options).open(path); });
 }
 
 std::uint64_t Checkpoint::bytes_total() const {
