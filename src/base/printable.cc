@@ -7,7 +7,7 @@
 namespace rowtide {
 namespace {
 
-constexpr std::size_t kMaxBytes = 80;
+constexpr std::size_t kMaxBytes = 160;  // names of tensors reach 100
 
 bool is_printable_byte(char byte) { return byte >= 0x20 && byte < 0x7f; }
 

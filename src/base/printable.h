@@ -9,7 +9,7 @@ namespace rowtide {
 /// Whether `text` is printable ASCII throughout.
 bool is_printable(std::string_view text);
 
-/// `text` with every byte outside printable ASCII written as \xNN, cut after 80 bytes ("..." follows).
+/// `text` with every byte outside printable ASCII written as \xNN, cut after 160 bytes ("..." follows).
 std::string printable(std::string_view text);
 
 }  // namespace rowtide

@@ -32,17 +32,15 @@ class SafetensorsIndex::Visitor final : public JsonVisitor {
   bool name(std::string_view name) override {
     if (depth() == 1) {
       is_map_ = name == kWeightMap;
-      return is_map_ || name == "metadata";
+      return is_map_;
     }
-    if (is_map_) tensor_ = name;
-    return is_map_ || name == "total_size";
+    tensor_ = name;
+    return true;
   }
 
   void scalar(const JsonScalar& value) override {
-    if (depth() == 1 && !is_map_ && value.kind == JsonScalar::Kind::kNull) return;  // no metadata
     if (depth() < 2) return refuse(value.described() + " stands where an object belongs");
-    if (is_map_) return shard(value);
-    total_size(value);
+    shard(value);
   }
 
  private:
@@ -60,19 +58,6 @@ class SafetensorsIndex::Visitor final : public JsonVisitor {
       if (!known) index_.shards_.emplace_back(value.text);
     }
     index_.shard_by_name_.add(tensor_, last_);
-  }
-
-  /// Some writers count in floating point.
-  void total_size(const JsonScalar& value) {
-    if (value.kind == JsonScalar::Kind::kNull) return;
-    if (value.kind == JsonScalar::Kind::kUnsigned) {
-      index_.total_bytes_ = value.unsigned_value;
-    } else if (value.kind == JsonScalar::Kind::kReal && value.real_value >= 0 && value.real_value < 0x1p53 &&
-               value.real_value == static_cast<double>(static_cast<std::uint64_t>(value.real_value))) {
-      index_.total_bytes_ = static_cast<std::uint64_t>(value.real_value);
-    } else {
-      refuse(value.described() + " is no number of bytes");
-    }
   }
 
   SafetensorsIndex& index_;
@@ -137,7 +122,6 @@ void SafetensorsIndex::sort_shards() {
 Result<void> SafetensorsIndex::check(const TensorList& tensors, const std::vector<SafetensorsFile>& files,
                                      const io::File& index) const {
   std::size_t found = 0;
-  std::uint64_t bytes = 0;
   std::vector<std::size_t> found_of_file(files.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const SafetensorsTensor tensor = tensors[i];
@@ -149,7 +133,6 @@ Result<void> SafetensorsIndex::check(const TensorList& tensors, const std::vecto
     }
     ++found;
     ++found_of_file[tensor.file];
-    bytes += tensor.bytes;
   }
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (found_of_file[i] > 0) continue;
@@ -164,10 +147,6 @@ Result<void> SafetensorsIndex::check(const TensorList& tensors, const std::vecto
     const std::string more = missing.count > 1 ? fmt::format(" (and {} more)", missing.count - 1) : "";
     return make_error(ErrorCode::kMismatch, "{}: tensor '{}'{} is said to lie in {}, but is in no file", path_,
                       printable(missing.first), more, printable(missing.shard));
-  }
-  if (total_bytes_ && *total_bytes_ != bytes) {
-    return make_error(ErrorCode::kMismatch, "{}: metadata.total_size is {}, but the tensors it names have {} bytes",
-                      path_, *total_bytes_, bytes);
   }
   return {};
 }

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,7 +42,6 @@ class SafetensorsIndex {
   std::vector<std::string> shards_;
   NameTable shard_by_name_;           // as they were numbered while reading
   std::vector<std::uint32_t> ranks_;  // by that number: where in shards_
-  std::optional<std::uint64_t> total_bytes_;
 };
 
 }  // namespace rowtide::checkpoint

@@ -15,8 +15,8 @@ TEST(Printable, EscapesWhatATerminalOrJsonWouldMind) {
 }
 
 TEST(Printable, CutsWhatIsLong) {
-  EXPECT_EQ(printable(std::string(80, 'k')), std::string(80, 'k'));
-  EXPECT_EQ(printable(std::string(81, 'k')), std::string(80, 'k') + "...");
+  EXPECT_EQ(printable(std::string(160, 'k')), std::string(160, 'k'));
+  EXPECT_EQ(printable(std::string(161, 'k')), std::string(160, 'k') + "...");
 }
 
 }  // namespace

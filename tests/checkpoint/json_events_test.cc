@@ -101,7 +101,7 @@ TEST(JsonEvents, ReadOnlyTheirRange) {
 TEST(JsonEvents, TextsCrossWindowsWhole) {
   const std::string longer(200'000, 'x');
   EXPECT_EQ(told("[\"" + longer + "\", \"" + std::string(65'530, 'y') + "\", \"z\u00e9\"]"),
-            "0[ 1'" + longer.substr(0, 80) + "...' 1'" + std::string(80, 'y') + "...' 1'z\\xc3\\xa9' 0] ");
+            "0[ 1'" + longer.substr(0, 160) + "...' 1'" + std::string(160, 'y') + "...' 1'z\\xc3\\xa9' 0] ");
 }
 
 TEST(JsonEvents, NameFileOffsetAndPathOfKeys) {
