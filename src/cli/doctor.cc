@@ -31,15 +31,15 @@ std::optional<std::uint64_t> shm_bytes() {
   return static_cast<std::uint64_t>(system.f_blocks) * system.f_frsize;
 }
 
-/// A file, or a folder that holds a model in several: Checkpoint::open() is then asked. Another folder is a place where
-/// models would lie.
+/// A file, or a folder that holds a model in several, or a hub's cache of one: Checkpoint::open() is then asked.
+/// Another folder is a place where models would lie.
 bool names_a_checkpoint(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) return true;
   for (const auto& entry : std::filesystem::directory_iterator(path, ignored)) {
-    if (entry.path().extension() == ".safetensors" || entry.path().filename() == "model.safetensors.index.json") {
+    const std::filesystem::path name = entry.path().filename();
+    if (name.extension() == ".safetensors" || name == "model.safetensors.index.json" || name == "snapshots")
       return true;
-    }
   }
   return false;
 }

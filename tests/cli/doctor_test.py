@@ -102,6 +102,15 @@ class Doctor(ProgramTest):
         self.assertNotIn("checkpoint", found)
         self.assertEqual(list(place.iterdir()), [])
 
+    def test_a_folder_that_holds_a_model_is_asked_to_open(self):
+        for name in ["model.safetensors.index.json", "part.safetensors", "snapshots"]:
+            place = self.folder / f"with-{name}"
+            place.mkdir()
+            (place / name).write_bytes(b"")
+            found = self.examine(place, code=NOT_SO)
+            self.assertEqual(found["checkpoint"]["level"], "problem")
+            self.assertIn("no file to read", found["drive"]["finding"])
+
     def test_without_path_it_is_the_current_folder(self):
         place = self.folder / "place"
         place.mkdir()
