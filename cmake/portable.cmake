@@ -8,3 +8,5 @@ find_path(fmt_headers fmt/format-inl.h REQUIRED)
 add_library(rowtide_fmt STATIC cmake/portable_fmt.cc)
 target_include_directories(rowtide_fmt SYSTEM PUBLIC ${fmt_headers})
 add_library(fmt::fmt ALIAS rowtide_fmt)
+
+include(cmake/portable_icu.cmake)
