@@ -59,14 +59,14 @@ test-loaders: build
 	@scripts/setup.sh loaders
 	tests/e2e/loaders/run.sh
 
-MACHINE = $(shell uname -m)
+MACHINE := $(shell uname -m)
+other_machine := $(filter-out $(shell uname -m),$(MACHINE))
 package:
 	@scripts/setup.sh package
-	$(if $(filter-out $(shell uname -m),$(MACHINE)),@scripts/setup.sh arm)
+	$(if $(other_machine),@scripts/setup.sh arm)
 	scripts/package.sh $(MACHINE)
 
-# Beside the same build's program.
-test-package: package build
+test-package: package $(if $(other_machine),build)
 	@scripts/setup.sh test-package
 	tests/package/run.sh $(MACHINE) $(SUITE)
 

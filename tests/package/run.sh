@@ -1,6 +1,6 @@
 #!/bin/bash
-# Tries the archive in a bare Debian: the packages that such a system cannot do without, and nothing else. Needs root. What
-# is built must be there (make package, make build).
+# Tries the archive in a bare Debian: the packages that such a system cannot do without, and nothing else. Needs root. The
+# archive must be there (make package), and for another machine this one's program too (make build).
 #
 #   run.sh [MACHINE] [SUITE]   MACHINE: this one, or aarch64, which is emulated; SUITE: a release of Debian, trixie (13)
 #                              unless stated
@@ -12,11 +12,12 @@ case $machine in
   aarch64) architecture=arm64 ;;
   *) fail "usage: $0 [x86_64 | aarch64] [SUITE]" ;;
 esac
-compiler=cc emulator='' llama_bin=''
+compiler=cc emulator='' llama_bin='' program=build-package/rowtide
 if [ "$machine" = "$(uname -m)" ]; then
   llama_bin=$("$root/scripts/llama_setup.sh" where)/bin
 else
-  compiler=$machine-linux-gnu-gcc emulator=$(command -v "qemu-$machine-static") || fail "no qemu-$machine-static here"
+  compiler=$machine-linux-gnu-gcc program=build/rowtide
+  emulator=$(command -v "qemu-$machine-static") || fail "no qemu-$machine-static here"
 fi
 readonly folder=$cache/roots/$suite-$architecture
 
@@ -41,6 +42,6 @@ make_root() {
 
 [ "$(id -u)" -eq 0 ] || fail "a bare Debian is made and entered by root: run this with sudo"
 make_root
-ROWTIDE_ARCHIVE=$("$root/scripts/package.sh" where "$machine") ROWTIDE_ROOT=$folder ROWTIDE_PROGRAM=$root/build/rowtide \
+ROWTIDE_ARCHIVE=$("$root/scripts/package.sh" where "$machine") ROWTIDE_ROOT=$folder ROWTIDE_PROGRAM=$root/$program \
   ROWTIDE_C_COMPILER=$compiler ROWTIDE_EMULATOR=$emulator ROWTIDE_LLAMA_BIN=$llama_bin \
   python3 -B "$root/tests/package/archive_test.py" -v
