@@ -27,16 +27,19 @@ bool read_options(const Arguments& arguments, AddressOptions& options) {
   ArgumentParser parser("rowtide address", "Turns token ids into the row ids that each token reads.",
                         "  rowtide address models/tidepool.gguf --tokens 17,4,99\n"
                         "  rowtide address --family qwen_ple --tokens '9707 11 1879 0' --history 42,7\n"
+                        "  rowtide address --family deepseek_engram --token-map tokenizer.json --tokens 0,455,671\n"
                         "  rowtide address --config config.json --tokens-file - --json < ids.txt\n",
                         options.json);
   parser.optional_path(options.path, "a checkpoint with a table");
-  parser.optional("--family", "NAME", options.family, "a family as released: qwen_ple");
+  parser.optional("--family", "NAME", options.family,
+                  "a family as released: qwen_ple, deepseek_engram, engram_demo, longcat, unigram");
   parser.optional("--config", "FILE", options.config, "a model's config.json");
   parser.optional("--tokens", "LIST", options.tokens, "token ids, separated by commas or spaces; negative ones too");
   parser.optional("--tokens-file", "FILE", options.tokens_file, "a text file of token ids; - is standard input");
   parser.optional("--history", "LIST", options.history,
                   "token ids that came before, oldest first; left out: the sequence starts here");
-  parser.optional("--token-map", "FILE", options.token_map, "vocabulary compression; qwen_ple has none");
+  parser.optional("--token-map", "FILE", options.token_map,
+                  "for an Engram family: the model's tokenizer.json, int32 compressed ids, or identity");
   if (!parser.parse(arguments)) return false;
 
   if (options.path.has_value() + options.family.has_value() + options.config.has_value() != 1) {
@@ -49,13 +52,12 @@ bool read_options(const Arguments& arguments, AddressOptions& options) {
 }
 
 std::vector<AddressedTable> find_tables(const AddressOptions& options) {
-  if (options.family) return tables_of_family(*options.family);
-  if (options.config) return tables_of_config(*options.config, read_text(*options.config), options.token_map.value_or(""));
-  Checkpoint checkpoint = opened(Checkpoint::open(*options.path));
+  const std::string token_map = options.token_map.value_or("");
+  if (options.family) return tables_of_family(*options.family, token_map);
+  if (options.config) return tables_of_config(*options.config, read_text(*options.config), token_map);
+  Checkpoint checkpoint = opened(Checkpoint::open(*options.path, {.token_map = token_map}));
   std::vector<AddressedTable> tables;
-  for (const Table& table : checkpoint.tables()) {
-    if (table.addressing) tables.push_back({table.name, table.layer, table.addressing});
-  }
+  for (const Table& table : checkpoint.tables()) tables.push_back({table.name, table.layer, table.addressing});
   if (tables.empty()) {
     throw Failure(kExitRefused, "not_found",
                   fmt::format("{}: holds no conditional-memory table, so its tokens have no rows", *options.path));
@@ -63,12 +65,13 @@ std::vector<AddressedTable> find_tables(const AddressOptions& options) {
   return tables;
 }
 
-/// The history before the first token: what was given, as far back as the addressing looks, or a sequence's start.
-History history_before(const AddressOptions& options, const Addressing& addressing) {
-  if (!options.history) return addressing.start();
-  History given = parse_ids("--history", *options.history);
-  std::size_t kept = std::min(given.size(), addressing.history_tokens());
-  return History(given.end() - static_cast<std::ptrdiff_t>(kept), given.end());
+/// Of families that hash compressed ids, a model whose tokenizer.json is not there has tables without addressing.
+void check_addressed(const AddressOptions& options, const std::vector<AddressedTable>& tables) {
+  if (std::ranges::all_of(tables, [](const AddressedTable& table) { return table.addressing != nullptr; })) return;
+  throw Failure(kExitRefused, "not_found",
+                fmt::format("{}: its model hashes compressed ids and has no tokenizer.json beside it; give --token-map "
+                            "with that file, or identity if the token ids are compressed already",
+                            options.path ? *options.path : *options.config));
 }
 
 void print(const std::vector<TokenId>& tokens, const AddressedTable& table, std::span<const RowId> ids) {
@@ -97,17 +100,20 @@ ExitCode run_address(const Arguments& arguments) {
   AddressOptions options;
   if (!read_options(arguments, options)) return kExitDone;
   std::vector<AddressedTable> tables = find_tables(options);
+  check_addressed(options, tables);
   std::string family(tables.front().addressing->family());
-  if (options.token_map) {
+  if (options.token_map && !hashes_compressed_ids(family)) {
     throw usage_failure("--token-map: {} hashes the tokenizer's own ids, there is no vocabulary compression", family);
   }
   std::vector<TokenId> tokens = options.tokens ? parse_ids("--tokens", *options.tokens)
                                                : parse_ids("--tokens-file", read_text(*options.tokens_file));
 
+  const History before = options.history ? parse_ids("--history", *options.history) : History();
+
   Json listed = Json::array();
   History history;
   for (const AddressedTable& table : tables) {
-    history = history_before(options, *table.addressing);
+    history = before;
     std::vector<RowId> ids(tokens.size() * table.addressing->rows_per_token());
     table.addressing->rows(tokens, history, ids);
     if (options.json) {
@@ -119,7 +125,7 @@ ExitCode run_address(const Arguments& arguments) {
   }
   if (options.json) {
     print_json({{"family", family}, {"tables", std::move(listed)}, {"history_after", history}});
-  } else {
+  } else if (!history.empty()) {
     fmt::print(stderr, "the next chunk's --history: {}\n", fmt::join(history, ","));
   }
   return kExitDone;

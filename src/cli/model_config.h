@@ -1,4 +1,4 @@
-// Addressing from a model's config.json, without its checkpoint.
+// Addressing without a checkpoint: by a family's name, or from a model's config.json.
 #pragma once
 
 #include <string>
@@ -9,9 +9,13 @@
 
 namespace rowtide::cli {
 
-/// The tables of the family `name`, as released. Throws a Failure: a name that is not known (with the nearest one that
-/// is), or one that this version does not serve.
-std::vector<AddressedTable> tables_of_family(const std::string& name);
+/// Whether a family hashes compressed ids, so that a token map belongs to it.
+bool hashes_compressed_ids(std::string_view family);
+
+/// The tables of the family `name`, as released, one for each layer that has one. `token_map` is what --token-map says,
+/// empty for nothing; families that hash the tokenizer's own ids do not look at it. Throws a Failure: a name that is
+/// not known (with the nearest one that is), no token map where one is needed, or one that is not the model's.
+std::vector<AddressedTable> tables_of_family(const std::string& name, const std::string& token_map);
 
 /// The tables that `text`, the content of the file `path` in Hugging Face's form, tells of; `token_map` as in
 /// CheckpointOptions. Throws a Failure that names file and key.

@@ -1,5 +1,6 @@
 // The C ABI (rowtide/rowtide.h) over the C++ API: handles, errors and argument checks; no logic of its own.
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -99,6 +100,7 @@ Result<void> address(const rowtide::Addressing& addressing, std::span<const rowt
   }
   rowtide::History carried(history, history + addressing.history_tokens());
   addressing.rows(tokens, carried, row_ids);
+  assert(carried.size() == addressing.history_tokens());
   std::copy(carried.begin(), carried.end(), history);
   return {};
 }

@@ -1,10 +1,16 @@
 """rowtide address: the golden cases through the program, by family, by config.json and by checkpoint."""
 import json
+import struct
 import unittest
 
 from program import MODEL, ProgramTest, REFUSED, SOURCE, TABLE, USAGE, gguf
 
-GOLDEN = json.loads((SOURCE / "tests" / "golden" / "qwen_ple.json").read_text())["configs"]
+def golden(name):
+    return json.loads((SOURCE / "tests" / "golden" / name).read_text())["configs"]
+
+
+GOLDEN = golden("qwen_ple.json")
+TOKEN_MAP = SOURCE / "tests" / "golden" / "deepseek_v41_token_map.i32le"
 
 
 def listed(ids):
@@ -89,11 +95,84 @@ class Address(ProgramTest):
         self.assertEqual(lines[0], f"9707: {' '.join(map(str, rows[:8]))} | {' '.join(map(str, rows[8:]))}")
         self.assertIn("--history: 9707,11", ended.messages)
 
+    def test_the_released_engram_families(self):
+        for family, name, layers in [("deepseek_engram", "deepseek_engram_v41.json", [1, 14]),
+                                     ("engram_demo", "engram_demo.json", [1, 15])]:
+            cases = [case for case in golden(name)[0]["cases"] if "rows" in case]
+            self.assertGreater(len(cases), 12)
+            for case in cases:
+                history = ["--history", listed(case["history"])] if "history" in case else []
+                document = self.json("address", "--family", family, "--token-map", "identity",
+                                     "--tokens=" + listed(case["tokens"]), *history)
+                self.assertEqual(document["family"], family)
+                self.assertEqual([table["layer"] for table in document["tables"]], layers)
+                rows = [list(position) for position in zip(*[table["rows"] for table in document["tables"]])]
+                self.assertEqual(rows, case["rows"], case["name"])
+                self.assertEqual(document["history_after"], case.get("history_after", document["history_after"]))
+
+    def test_tokenizer_ids_through_a_map_file(self):
+        cases = [case for case in golden("deepseek_engram_v41.json")[0]["cases"] if "raw_tokens" in case]
+        self.assertEqual(len(cases), 2)
+        for case in cases:
+            document = self.json("address", "--family", "deepseek_engram", "--token-map", TOKEN_MAP,
+                                 "--tokens", listed(case["raw_tokens"]))
+            rows = [list(position) for position in zip(*[table["rows"] for table in document["tables"]])]
+            self.assertEqual(rows, case["rows"], case["name"])
+            self.assertEqual(document["history_after"], case["raw_tokens"][-3:])
+
+    def test_the_released_longcat(self):
+        entry = golden("longcat.json")[0]
+        offsets = [table["offset_if_concatenated"] for table in entry["derived"]["tables"]]
+        cases = [case for case in entry["cases"] if "rows" in case]
+        self.assertGreater(len(cases), 20)
+        for case in cases:
+            history = ["--history", listed(case["history"])] if "history" in case else []
+            document = self.json("address", "--family", "longcat", "--tokens", listed(case["tokens"]), *history)
+            expected = [[row + offset for row, offset in zip(rows, offsets)] for rows in case["rows"]]
+            self.assertEqual(document["tables"][0]["rows"], expected, case["name"])
+            self.assertEqual(document["history_after"], case["history_after"])
+
+    def test_unigram(self):
+        document = self.json("address", "--family", "unigram", "--tokens=17,262143,262144,-1", "--history", "4")
+        self.assertEqual(document["tables"][0]["rows"], [[17], [262143], [0], [0]])
+        self.assertEqual(document["history_after"], [])
+        self.assertEqual(self.succeed("address", "--family", "unigram", "--tokens", "17").messages, "")
+
+    def test_several_tables_for_people(self):
+        ended = self.succeed("address", "--family", "deepseek_engram", "--token-map", TOKEN_MAP, "--tokens", "0,3")
+        lines = ended.output.splitlines()
+        self.assertEqual([lines[0], lines[3]], ["layers.1.engram.embed", "layers.14.engram.embed"])
+        self.assertTrue(lines[1].startswith("0: 5702652 24393184 ") and lines[1].count(" | ") == 2, lines[1])
+        self.assertIn("--history: 0,3", ended.messages)
+
+    def test_token_maps_that_do_not_serve(self):
+        tokenizer = json.dumps({"model": {"type": "BPE", "vocab": {"a": 0, "A": 1, "b": 2}},
+                                "decoder": {"type": "ByteLevel"}})
+        unigram = json.dumps({"model": {"type": "Unigram", "vocab": []}})
+        for content, code, words in [
+                (struct.pack("<3i", 0, 1, 1), "mismatch", ["2 compressed ids", "99092"]),
+                (struct.pack("<3i", 0, 2, 1), "malformed", ["token 1", "compressed id 2"]),
+                (b"\0" * 5, "malformed", ["no token map", "tokenizer.json"]),
+                (b"", "malformed", ["no token map"]),
+                (tokenizer, "mismatch", ["2 compressed ids", "99092"]),
+                (unigram, "unsupported", ["unigram"]),
+                ("{", "malformed", ["map"])]:
+            path = self.file("map", content)
+            with self.subTest(str(content)[:60]):
+                self.fail_with(REFUSED, code, "address", "--family", "deepseek_engram", "--token-map", path,
+                               "--tokens", "1", words=words)
+        self.fail_with(REFUSED, "not_found", "address", "--family", "engram_demo", "--token-map", self.folder / "absent",
+                       "--tokens", "1", words=[self.folder / "absent"])
+
     def test_families(self):
         self.fail_with(USAGE, "usage", "address", "--family", "qwen_pel", "--tokens", "1",
-                       words=["'qwen_pel'", "did you mean 'qwen_ple'?"])
-        for family in ["deepseek_engram", "engram_demo", "longcat", "unigram"]:
-            self.fail_with(REFUSED, "unsupported", "address", "--family", family, "--tokens", "1", words=[family])
+                       words=["'qwen_pel'", "did you mean 'qwen_ple'?", "longcat"])
+        for family in ["deepseek_engram", "engram_demo"]:
+            self.fail_with(USAGE, "usage", "address", "--family", family, "--tokens", "1",
+                           words=[family, "--token-map", "tokenizer.json", "identity"])
+        for family in ["qwen_ple", "longcat", "unigram"]:
+            self.fail_with(USAGE, "usage", "address", "--family", family, "--tokens", "1", "--token-map", "identity",
+                           words=["--token-map", family])
 
     def test_usage(self):
         family = ["--family", "qwen_ple"]
@@ -107,7 +186,7 @@ class Address(ProgramTest):
                 ([*family, "--tokens", "9223372036854775808"], "--tokens: '9223372036854775808'"),
                 ([*family, "--tokens", "1", "--history", "x"], "--history: 'x'"),
                 ([*family, "--tokens-file", self.file("ids", "1 2 III")], "--tokens-file: 'III'"),
-                ([*family, "--tokens", "1", "--token-map", "identity"], "--token-map: qwen_ple")]:
+                ([MODEL, "--tokens", "1", "--token-map", "identity"], "--token-map: qwen_ple")]:
             with self.subTest(words):
                 self.fail_with(USAGE, "usage", "address", *arguments, words=[words])
 

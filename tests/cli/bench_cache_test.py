@@ -82,6 +82,14 @@ class BenchCache(ProgramTest):
         self.assertEqual(document["distinct"], len(set(sum(batches, []))))
         self.assertEqual(document["row_bytes"], 90)
 
+    def test_families_with_other_orders_and_a_token_map(self):
+        trace = self.trace(some_tokens(500))
+        for family, lookups, rows in [(["longcat"], 1500, 4), (["unigram"], 500, 1),
+                                      (["deepseek_engram", "--token-map", "identity"], 1500, 8)]:
+            document = self.json("bench", "cache", "--family", *family, "--row-bytes", 264, "--trace", trace,
+                                 "--policy", "lru", "--memory", "1MiB")
+            self.assertEqual((document["lookups"], document["rows_per_lookup"]), (lookups, rows), family)
+
     def test_a_table_for_people(self):
         trace = self.trace(some_tokens(300))
         text = self.succeed("bench", "cache", MODEL, "--trace", trace, "--memory", "1MiB,1GiB,1000").output
@@ -105,6 +113,8 @@ class BenchCache(ProgramTest):
             ([MODEL], ["--trace", "--text"]),
             ([MODEL, "--trace", trace, "--text", trace], ["--trace", "--text"]),
             (["--family", "qwen_ple", "--trace", trace], ["--row-bytes"]),
+            ([MODEL, "--token-map", "identity", "--trace", trace], ["--token-map goes with a --family"]),
+            (["--family", "engram_demo", "--row-bytes", "256", "--trace", trace], ["--token-map"]),
             ([MODEL, "--row-bytes", "90", "--trace", trace], ["--row-bytes"]),
             (["--family", "qwen_ple", "--row-bytes", "90", "--text", trace], ["--text needs a PATH"]),
             (["--family", "qwen_ple", "--row-bytes", "90", "--text", trace, "--tokenizer", "t.json"],

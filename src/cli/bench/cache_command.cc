@@ -22,7 +22,8 @@ namespace {
 
 struct BenchCacheOptions {
   std::optional<std::string> path, family;  // one of them
-  std::optional<std::string> trace, text;   // one of them
+  std::optional<std::string> token_map;
+  std::optional<std::string> trace, text;  // one of them
   std::uint32_t row_bytes = 0;
   std::uint32_t chunk = 512;
   std::vector<std::string> policies;
@@ -47,7 +48,10 @@ bool read_options(const Arguments& arguments, BenchCacheOptions& options) {
       "  rowtide bench cache --family qwen_ple --row-bytes 90 --trace t.i32 --policy s3fifo:promote=2,optimum --json\n",
       options.json);
   parser.optional_path(options.path, "a checkpoint with a table");
-  parser.optional("--family", "NAME", options.family, "a family as released: qwen_ple; needs --row-bytes");
+  parser.optional("--family", "NAME", options.family,
+                  "a family as released, as in `rowtide address`; needs --row-bytes");
+  parser.optional("--token-map", "FILE", options.token_map,
+                  "with an Engram family: the model's tokenizer.json, int32 compressed ids, or identity");
   parser.number("--row-bytes", options.row_bytes, 0, 65536, "bytes of a row, with --family; of IQ4_NL rows 90");
   parser.optional("--trace", "FILE", options.trace, "token ids, int32 little-endian; scripts/corpora.sh makes some");
   parser.optional("--text", "FILE", options.text, "text for the tokenizer that PATH brings; - is standard input");
@@ -65,6 +69,9 @@ bool read_options(const Arguments& arguments, BenchCacheOptions& options) {
   if (options.trace.has_value() == options.text.has_value()) parser.fail("give one of --trace and --text");
   if (options.text && !options.path) parser.fail("--text needs a PATH, whose tokenizer cuts it");
   if (options.family.has_value() != (options.row_bytes > 0)) parser.fail("--row-bytes goes with --family");
+  if (options.token_map && !hashes_compressed_ids(options.family.value_or(""))) {
+    parser.fail("--token-map goes with a --family that hashes compressed ids");
+  }
   options.policies = cache_policies();
   if (policies) {
     auto names = split_list(*policies);
@@ -75,10 +82,10 @@ bool read_options(const Arguments& arguments, BenchCacheOptions& options) {
   return true;
 }
 
-/// The table whose rows are asked for. Of a checkpoint with several, the first.
+/// The table whose rows are asked for. Of several, the first.
 Table find_table(const BenchCacheOptions& options) {
   if (options.family) {
-    AddressedTable addressed = tables_of_family(*options.family).front();
+    AddressedTable addressed = tables_of_family(*options.family, options.token_map.value_or("")).front();
     Table table;
     table.name = addressed.name;
     table.rows = addressed.addressing->row_count();
