@@ -45,7 +45,7 @@ class ColdFile : public testing::Test {
   std::uint64_t blocks(std::uint32_t bytes = 4096) const {
     BatchPlan plan;
     for (const RowId id : ids_) plan.add(id, 0);
-    plan.make(*RowMap::make(table_), table_.rows, table_.row_bytes, bytes, bytes);
+    plan.make(*RowMap::make(table_), table_.rows, bytes, bytes);
     return plan.blocks();
   }
   static std::uint32_t page_bytes() { return static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE)); }

@@ -36,7 +36,7 @@ TEST_F(BenchPages, AreThoseThatRowsLieIn) {
   EXPECT_TRUE(std::is_sorted(pages.begin(), pages.end()));
   EXPECT_EQ(std::adjacent_find(pages.begin(), pages.end()), pages.end());
   for (const RowId id : ids_) {
-    const auto place = source_.map.place(id);
+    const auto place = source_.map.parts()[0].place(id);
     for (const std::uint64_t at : {place.offset, place.offset + source_.table.row_bytes - 1}) {
       EXPECT_TRUE(std::binary_search(pages.begin(), pages.end(), Page{place.file, at / kPageBytes})) << id;
     }
