@@ -56,7 +56,8 @@ Result<std::vector<Table>> find_tables(const checkpoint::Gguf& gguf, std::string
 Result<void> check_no_table(const checkpoint::Safetensors& files, const checkpoint::ModelConfig* config) {
   const checkpoint::TensorList& tensors = files.tensors();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    for (const std::string_view mark : {".ple_embedding.ngram_embedding.", ".engram.embed.", "ngram_embeddings.embedders."}) {
+    for (const std::string_view mark :
+         {".ple_embedding.ngram_embedding.", ".engram.embed.", "ngram_embeddings.embedders."}) {
       if (tensors[i].name.find(mark) == std::string_view::npos) continue;
       if (config != nullptr) {
         return make_error(ErrorCode::kMismatch, "{}: tells of no table, but tensor '{}' belongs to one", config->path(),

@@ -14,8 +14,8 @@ namespace rowtide {
 /// Whether models of that architecture may have such a table.
 bool is_gemma_architecture(std::string_view architecture);
 
-/// The table; none where there is no such tensor, and none, with a warning in the log, where its type is not served: the
-/// engine reads it then.
+/// The table; none where there is no such tensor, and none, with a warning in the log, where its type is not served:
+/// the engine reads it then.
 Result<std::vector<Table>> find_gemma_tables(const checkpoint::Gguf& gguf);
 
 }  // namespace rowtide

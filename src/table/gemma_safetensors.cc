@@ -67,9 +67,9 @@ Result<Table> find_table(const ModelFiles& files, const ModelConfig& config, con
   if (!rows) return rows.error();
   const auto format = row_format_of(rows->dtype);
   if (!format) {
-    return tensor_error(files, *rows, ErrorCode::kUnsupported,
-                        fmt::format("is of type {}; a table can be BF16, F16 or F32",
-                                    checkpoint::dtype_name(rows->dtype)));
+    return tensor_error(
+        files, *rows, ErrorCode::kUnsupported,
+        fmt::format("is of type {}; a table can be BF16, F16 or F32", checkpoint::dtype_name(rows->dtype)));
   }
   auto shape = row_shape(files, *rows);
   if (!shape) return shape.error();

@@ -37,9 +37,9 @@ struct ModelFiles {
 /// Errors name file, key or tensor, and value: kMalformed (what no model can have), kMismatch (two sources of one fact
 /// disagree), kUnsupported (a form that is not served), kNotFound (a part that is missing), and those of the token map.
 struct ModelFamily {
-  std::string_view name;                        // of its addressing
-  std::span<const std::string_view> known_as;   // model types and architectures
-  std::span<const std::string_view> told_by;    // config keys, any of which tells of a table
+  std::string_view name;                       // of its addressing
+  std::span<const std::string_view> known_as;  // model types and architectures
+  std::span<const std::string_view> told_by;   // config keys, any of which tells of a table
   Result<std::vector<AddressedTable>> (*addressed_tables)(const checkpoint::ModelConfig& config,
                                                           const TokenMapSource& token_map);
   Result<std::vector<Table>> (*find_tables)(const ModelFiles& files, const checkpoint::ModelConfig& config,

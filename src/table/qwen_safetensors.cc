@@ -41,9 +41,9 @@ Result<std::set<std::uint32_t>> table_layers(const ModelConfig& config) {
   std::set<std::uint32_t> layers;
   for (const std::uint32_t id : ids->value_or(std::vector<std::uint32_t>())) {
     if (id == 0 || id > layers_in_all->value_or(id)) {
-      return config.error(ErrorCode::kMalformed, "ple_layer_ids",
-                          fmt::format("but the model's layers are counted from 1 to {} there",
-                                      layers_in_all->value_or(id)));
+      return config.error(
+          ErrorCode::kMalformed, "ple_layer_ids",
+          fmt::format("but the model's layers are counted from 1 to {} there", layers_in_all->value_or(id)));
     }
     layers.insert(id - 1);
   }
@@ -69,7 +69,11 @@ Result<void> take(const ModelConfig& config, std::string_view key, T& value) {
 
 /// A key that is absent or null takes the default that transformers gives it.
 Result<QwenPleConfig> read_config(const ModelConfig& config) {
-  QwenPleConfig qwen{.vocab_size = 248320, .eos_token_id = 0, .image_token_id = {}, .base = 20'000'000, .ngram_size = 3,
+  QwenPleConfig qwen{.vocab_size = 248320,
+                     .eos_token_id = 0,
+                     .image_token_id = {},
+                     .base = 20'000'000,
+                     .ngram_size = 3,
                      .heads_per_order = 8};
   auto eos = eos_token_id(config);
   if (!eos) return eos.error();
@@ -77,10 +81,10 @@ Result<QwenPleConfig> read_config(const ModelConfig& config) {
   auto image = config.integer<std::int64_t>("image_token_id");
   if (!image) return image.error();
   qwen.image_token_id = *image;
-  for (const auto& taken : {take(config, "vocab_size", qwen.vocab_size), take(config, "seed", qwen.seed),
-                            take(config, "ngram_vocab_size_base", qwen.base),
-                            take(config, "ngram_size", qwen.ngram_size),
-                            take(config, "heads_per_ngram", qwen.heads_per_order)}) {
+  for (const auto& taken :
+       {take(config, "vocab_size", qwen.vocab_size), take(config, "seed", qwen.seed),
+        take(config, "ngram_vocab_size_base", qwen.base), take(config, "ngram_size", qwen.ngram_size),
+        take(config, "heads_per_ngram", qwen.heads_per_order)}) {
     if (!taken) return taken.error();
   }
   return qwen;
@@ -157,9 +161,9 @@ class LayerFinder {
   /// Tables in forms of other engines, by the names of their tensors.
   Result<void> refuse_other_forms() const {
     const std::string& name = expected_.addressed.name;
-    for (const auto& [suffix, form] : {std::pair{".trellis", "EXL3 n-gram trellis"},
-                                       std::pair{".shard_0.trellis", "EXL3 n-gram trellis"},
-                                       std::pair{".shards.0.weight", "MLX affine"}}) {
+    for (const auto& [suffix, form] :
+         {std::pair{".trellis", "EXL3 n-gram trellis"}, std::pair{".shard_0.trellis", "EXL3 n-gram trellis"},
+          std::pair{".shards.0.weight", "MLX affine"}}) {
       if (auto tensor = files_.tensors.tensors().find(name + suffix)) {
         return tensor_error(files_, *tensor, ErrorCode::kUnsupported, fmt::format("{} tables are not served", form));
       }
@@ -194,9 +198,9 @@ class LayerFinder {
     const auto bytes = row_bytes(table_.row_format, table_.row_values);
     if (bytes) table_.row_bytes = *bytes;
     if (bytes && *bytes > 0) return {};
-    return tensor_error(files_, first, ErrorCode::kMalformed,
-                        fmt::format("rows of {} values cannot be {}", table_.row_values,
-                                    row_format_name(table_.row_format)));
+    return tensor_error(
+        files_, first, ErrorCode::kMalformed,
+        fmt::format("rows of {} values cannot be {}", table_.row_values, row_format_name(table_.row_format)));
   }
 
   /// The type is the header's; a configuration that says another means that one of the two is not this model's.
@@ -209,10 +213,11 @@ class LayerFinder {
       if (**declared == name && dtype_ == dtype) return {};
     }
     if (**declared == "nvfp4" && dtype_ == Dtype::kU8) return {};
-    if (**declared == "nf4") return config_.error(ErrorCode::kUnsupported, "ple_embedding_dtype", "which is not served");
-    return config_.error(ErrorCode::kMismatch, "ple_embedding_dtype",
-                         fmt::format("but tensor '{}.weight' is of type {}", shards_.front(),
-                                     checkpoint::dtype_name(dtype_)));
+    if (**declared == "nf4")
+      return config_.error(ErrorCode::kUnsupported, "ple_embedding_dtype", "which is not served");
+    return config_.error(
+        ErrorCode::kMismatch, "ple_embedding_dtype",
+        fmt::format("but tensor '{}.weight' is of type {}", shards_.front(), checkpoint::dtype_name(dtype_)));
   }
 
   Result<void> read_rows() {
@@ -227,7 +232,8 @@ class LayerFinder {
       if (!scale) return scale.error();
       if (auto added = append_rows(files_, *scale, Dtype::kF8E4M3, scales); !added) return added;
       if (rows_of(scales) != rows_of(values)) {
-        return tensor_error(files_, *scale, ErrorCode::kMalformed, "has another number of rows than the codes it scales");
+        return tensor_error(files_, *scale, ErrorCode::kMalformed,
+                            "has another number of rows than the codes it scales");
       }
     }
     table_.rows = rows_of(values);
@@ -241,9 +247,9 @@ class LayerFinder {
     if (table_.row_format == RowFormat::kNvfp4) return read_nvfp4_scale();
     const auto scale = tensor(table_.name + ".weight_scale");
     if (!scale) return {};
-    return tensor_error(files_, *scale, ErrorCode::kMismatch,
-                        fmt::format("is a scale, but the rows are of type {}, which has none",
-                                    checkpoint::dtype_name(dtype_)));
+    return tensor_error(
+        files_, *scale, ErrorCode::kMismatch,
+        fmt::format("is a scale, but the rows are of type {}, which has none", checkpoint::dtype_name(dtype_)));
   }
 
   /// Engines round it to bfloat16 before they multiply.
@@ -266,9 +272,9 @@ class LayerFinder {
       if (!value) return value.error();
       if (&shard == &shards_.front()) table_.scale = *value;
       if (*value == table_.scale) continue;
-      return tensor_error(files_, *scale, ErrorCode::kUnsupported,
-                          fmt::format("{} is not {}, that of shard 0; one factor for the whole table is served", *value,
-                                      table_.scale));
+      return tensor_error(
+          files_, *scale, ErrorCode::kUnsupported,
+          fmt::format("{} is not {}, that of shard 0; one factor for the whole table is served", *value, table_.scale));
     }
     return {};
   }
@@ -303,9 +309,9 @@ class LayerFinder {
   Result<void> check_constants() {
     const std::string prefix = table_.name.substr(0, table_.name.rfind('.') + 1);
     const QwenPleConstants& derived = expected_.constants;
-    for (const auto& [name, numbers] :
-         {std::pair{"layer_multipliers", &derived.multipliers}, std::pair{"ngram_heads_vocab_sizes", &derived.head_sizes},
-          std::pair{"ngram_heads_offsets", &derived.head_offsets}}) {
+    for (const auto& [name, numbers] : {std::pair{"layer_multipliers", &derived.multipliers},
+                                        std::pair{"ngram_heads_vocab_sizes", &derived.head_sizes},
+                                        std::pair{"ngram_heads_offsets", &derived.head_offsets}}) {
       const auto stored_tensor = tensor(prefix + name);
       if (!stored_tensor) continue;
       auto stored = read_integers(files_, *stored_tensor, numbers->size());
@@ -313,8 +319,9 @@ class LayerFinder {
       const auto differs = std::mismatch(stored->begin(), stored->end(), numbers->begin()).first;
       if (differs == stored->end()) continue;
       const auto index = static_cast<std::size_t>(differs - stored->begin());
-      return tensor_error(files_, *stored_tensor, ErrorCode::kMismatch,
-                          fmt::format("[{}] is {}, but {} follows from config.json", index, *differs, (*numbers)[index]));
+      return tensor_error(
+          files_, *stored_tensor, ErrorCode::kMismatch,
+          fmt::format("[{}] is {}, but {} follows from config.json", index, *differs, (*numbers)[index]));
     }
     return {};
   }

@@ -47,9 +47,9 @@ Result<void> append_rows(const ModelFiles& files, const SafetensorsTensor& tenso
   auto shape = row_shape(files, tensor);
   if (!shape) return shape.error();
   if (tensor.bytes / shape->rows != component.row_bytes) {  // bytes fit the shape: the parser has checked it
-    return tensor_error(files, tensor, ErrorCode::kMalformed,
-                        fmt::format("has rows of {} bytes, where {} are expected", tensor.bytes / shape->rows,
-                                    component.row_bytes));
+    return tensor_error(
+        files, tensor, ErrorCode::kMalformed,
+        fmt::format("has rows of {} bytes, where {} are expected", tensor.bytes / shape->rows, component.row_bytes));
   }
   const checkpoint::SafetensorsFile& file = files.tensors.files()[tensor.file];
   component.extents.push_back({file.path, tensor.offset, rows_of(component), shape->rows, file.header_bytes});

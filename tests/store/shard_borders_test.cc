@@ -46,7 +46,8 @@ class ShardBorders : public testing::Test {
         for (const Extent& extent : component.extents) {
           if (id >= extent.first_row && id < extent.first_row + extent.rows) {
             const std::uint64_t start = extent.offset + (id - extent.first_row) * component.row_bytes;
-            for (std::uint64_t block = start / block_bytes_; block * block_bytes_ < start + component.row_bytes; ++block) {
+            for (std::uint64_t block = start / block_bytes_; block * block_bytes_ < start + component.row_bytes;
+                 ++block) {
               blocks.insert({file, block});
             }
           }

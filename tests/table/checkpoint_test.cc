@@ -166,7 +166,7 @@ TEST(Checkpoint, OpensATableOfRealSizeInMilliseconds) {
 
 TEST(Checkpoint, ReadsNoTensorData) {
   MemoryDisk disk(kQwenPath, qwen_sample().bytes());
-  auto checkpoint = CheckpointOpener(disk.opener()).open(kQwenPath);
+  auto checkpoint = CheckpointOpener(disk.disk()).open(kQwenPath);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().message;
   EXPECT_LE(disk.read_end(kQwenPath), checkpoint->tables()[0].components[0].extents[0].header_bytes);
 }

@@ -17,23 +17,40 @@ std::string content_of(const std::filesystem::path& path) {
   return content.str();
 }
 
-TEST(FuzzCorpus, SeedsKeepTheirMeaning) {
-  const std::string first = "fuzz-00001-of-00002.gguf";
+/// `open` gives what a seed is opened as. Counts the seeds.
+template <class Open>
+int replay(const char* corpus, Open open) {
   int seeds = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(ROWTIDE_SOURCE_DIR) + "/fuzz/corpus/gguf")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(ROWTIDE_SOURCE_DIR "/fuzz/corpus/" + std::string(corpus))) {
     const std::string name = entry.path().filename();
     SCOPED_TRACE(name);
-    const std::string content = content_of(entry.path());
-    MemoryDisk disk(first, content);
-    disk.add("fuzz-00002-of-00002.gguf", content.substr(content.rfind("GGUF")));
-    auto checkpoint = CheckpointOpener(disk.opener()).open(first);
-    EXPECT_EQ(checkpoint.ok(), !name.starts_with("refused_"));
+    const Result<Checkpoint> checkpoint = open(content_of(entry.path()));
+    EXPECT_EQ(checkpoint.ok(), !name.starts_with("refused_")) << (checkpoint ? "" : checkpoint.error().message);
     if (checkpoint) {
       EXPECT_EQ(checkpoint->tables().size(), name.starts_with("table_") ? 1u : 0u);
     }
     ++seeds;
   }
+  return seeds;
+}
+
+TEST(FuzzCorpus, SeedsOfGgufKeepTheirMeaning) {
+  const int seeds = replay("gguf", [](const std::string& content) {
+    MemoryDisk disk("fuzz-00001-of-00002.gguf", content);
+    disk.add("fuzz-00002-of-00002.gguf", content.substr(content.rfind("GGUF")));
+    return CheckpointOpener(disk.disk()).open("fuzz-00001-of-00002.gguf");
+  });
   EXPECT_GE(seeds, 14);
+}
+
+TEST(FuzzCorpus, SeedsOfModelsKeepTheirMeaning) {
+  const int seeds = replay("model", [](const std::string& content) {
+    MemoryDisk disk("m/config.json", content.substr(0, content.find('\0')));
+    disk.add("m/model.safetensors", content.substr(content.find('\0') + 1));
+    return CheckpointOpener(disk.disk(), {.token_map = "identity"}).open("m");
+  });
+  EXPECT_GE(seeds, 13);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 
 struct Opened {
   explicit Opened(std::string bytes) : disk(kQwenPath, std::move(bytes)) {
-    auto checkpoint = CheckpointOpener(disk.opener()).open(kQwenPath);
+    auto checkpoint = CheckpointOpener(disk.disk()).open(kQwenPath);
     if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
     table = checkpoint->tables()[0];
   }

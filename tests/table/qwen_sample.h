@@ -31,7 +31,7 @@ inline GgufWriter qwen_sample() {
 
 inline Result<Checkpoint> open_checkpoint_bytes(std::string bytes) {
   MemoryDisk disk(kQwenPath, std::move(bytes));
-  return CheckpointOpener(disk.opener()).open(kQwenPath);
+  return CheckpointOpener(disk.disk()).open(kQwenPath);
 }
 
 }  // namespace rowtide
