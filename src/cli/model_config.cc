@@ -53,7 +53,7 @@ std::vector<AddressedTable> released_demo_tables(const TokenMap& map) {
 
 std::vector<AddressedTable> released_longcat_tables(const TokenMap&) {
   LongcatConfig config = released_longcat();
-  return {{"model.ngram_embeddings.embedders", 0, make_longcat(config, value_of(derive_longcat(config)))}};
+  return {{"model.ngram_embeddings", 0, make_longcat(config, value_of(derive_longcat(config)))}};
 }
 
 std::vector<AddressedTable> released_unigram_tables(const TokenMap&) {
@@ -106,8 +106,9 @@ std::vector<AddressedTable> tables_of_config(const std::string& path, std::strin
   if (family != nullptr) {
     tables = value_of(family->addressed_tables(config, token_map_source(token_map, path, io::open_file)));
   }
-  if (tables.empty())
-    throw Failure(kExitRefused, "malformed", fmt::format("{}: tells of no table with rows for tokens", path));
+  if (tables.empty()) {
+    throw Failure(kExitRefused, "malformed", fmt::format("{}: tells of no conditional-memory table", path));
+  }
   return tables;
 }
 

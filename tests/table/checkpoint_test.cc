@@ -88,19 +88,33 @@ TEST(Checkpoint, OpensASplitSetFromAnyPart) {
   expect_refused(Checkpoint::open(second), ErrorCode::kNotFound, {first, "part 1 of 2"});
 }
 
-TEST(Checkpoint, RefusesWhatIsNoGgufFile) {
+TEST(Checkpoint, RefusesWhatIsNoCheckpoint) {
   const TempDir dir;
-  const std::string header = R"({"t":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}})";
-  write(dir.file("model.safetensors"), little_endian<std::uint64_t>(header.size()) + header + "xx");
   write(dir.file("config.json"), "{\"model_type\": \"qwen4_exp\"}");
   write(dir.file("empty.gguf"), "");
-  expect_refused(Checkpoint::open(dir.file("model.safetensors")), ErrorCode::kUnsupported,
-                 {dir.file("model.safetensors"), "safetensors", "GGUF"});
-  expect_refused(Checkpoint::open(dir.file("")), ErrorCode::kUnsupported, {dir.file(""), "directory", "GGUF"});
+  write(dir.file("notes.txt"), "no model at all");
+  expect_refused(Checkpoint::open(dir.file("")), ErrorCode::kNotFound, {dir.file(""), "no *.safetensors file"});
   expect_refused(Checkpoint::open(dir.file("config.json")), ErrorCode::kMalformed,
-                 {dir.file("config.json"), "'{\"mo'"});
+                 {dir.file("config.json"), "names no tensor"});
+  expect_refused(Checkpoint::open(dir.file("notes.txt")), ErrorCode::kMalformed, {dir.file("notes.txt"), "'no m'"});
   expect_refused(Checkpoint::open(dir.file("empty.gguf")), ErrorCode::kMalformed, {dir.file("empty.gguf"), "0 bytes"});
   expect_refused(Checkpoint::open(dir.file("none.gguf")), ErrorCode::kNotFound, {dir.file("none.gguf")});
+}
+
+TEST(Checkpoint, AFileOfTensorsNeedsNoConfigUnlessItHoldsATable) {
+  const TempDir dir;
+  const auto file = [](std::string_view name) {
+    const std::string header = fmt::format(R"({{"{}":{{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}}})", name);
+    return little_endian<std::uint64_t>(header.size()) + header + "xx";
+  };
+  write(dir.file("model.safetensors"), file("t"));
+  auto plain = Checkpoint::open(dir.file("model.safetensors"));
+  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  EXPECT_EQ(plain->format(), "safetensors");
+  EXPECT_TRUE(plain->tables().empty());
+  write(dir.file("model.safetensors"), file("layers.1.engram.embed.weight"));
+  expect_refused(Checkpoint::open(dir.file("model.safetensors")), ErrorCode::kNotFound,
+                 {dir.file("model.safetensors"), "layers.1.engram.embed.weight", "config.json"});
 }
 
 TEST(Checkpoint, NamesBothLengthsOfATruncatedModel) {

@@ -139,8 +139,24 @@ TEST(QwenGguf, ModelsWithoutATableAreNoError) {
         w.set("qwen4exp.ple.layers", std::vector<std::uint32_t>{});
       },
       "qwen4exp");
-  without([](GgufWriter& w) { w.set("general.architecture", "gemma4"); }, "gemma4");
+  without([](GgufWriter& w) { w.set("general.architecture", "llama"); }, "llama");
   without([](GgufWriter& w) { w.erase("general.architecture"); }, "");
+}
+
+TEST(GemmaGguf, ARowForEachTokenId) {
+  auto checkpoint = open_spoiled([](GgufWriter& w) { w.set("general.architecture", "gemma4"); });
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().message;
+  ASSERT_EQ(checkpoint->tables().size(), 1u);
+  const Table& table = checkpoint->tables()[0];
+  EXPECT_EQ(checkpoint->family(), "unigram");
+  EXPECT_EQ(table.rows, 424u);
+  EXPECT_EQ(table.row_format, RowFormat::kQ8_0);
+  EXPECT_EQ(table.bundle_rows, 1u);
+  const std::vector<TokenId> tokens = {3, 423, 3};
+  History history = table.addressing->start();
+  std::vector<RowId> ids(3);
+  table.addressing->rows(tokens, history, ids);
+  EXPECT_EQ(ids, (std::vector<RowId>{3, 423, 3}));
 }
 
 struct Refusal {
