@@ -107,7 +107,9 @@ std::vector<AddressedTable> tables_of_config(const std::string& path, std::strin
     tables = value_of(family->addressed_tables(config, token_map_source(token_map, path, io::open_file)));
   }
   if (tables.empty()) {
-    throw Failure(kExitRefused, "malformed", fmt::format("{}: tells of no conditional-memory table", path));
+    throw Failure(
+        kExitRefused, "malformed",
+        fmt::format("{}: tells of no conditional-memory table, as one of the keys {} would", path, telling_keys()));
   }
   return tables;
 }

@@ -1,5 +1,7 @@
 #include "table/model_family.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 
@@ -53,6 +55,12 @@ Result<const ModelFamily*> family_of(const checkpoint::ModelConfig& config) {
   }
   if (told != nullptr) return unknown(config, names->front(), *told);
   return nullptr;
+}
+
+std::string telling_keys() {
+  std::vector<std::string_view> keys;
+  for (const ModelFamily* family : kFamilies) keys.insert(keys.end(), family->told_by.begin(), family->told_by.end());
+  return fmt::format("{}", fmt::join(keys, ", "));
 }
 
 }  // namespace rowtide

@@ -55,4 +55,7 @@ extern const ModelFamily kGemmaFamily;     // Gemma 3n and 4: the per-layer embe
 /// family's keys but none of its names: the message names the nearest that is known.
 Result<const ModelFamily*> family_of(const checkpoint::ModelConfig& config);
 
+/// The keys any of which tells of a table, for messages: "ple_layer_ids, engram_layer_ids, ...".
+std::string telling_keys();
+
 }  // namespace rowtide

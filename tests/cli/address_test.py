@@ -201,8 +201,8 @@ class Address(ProgramTest):
     def test_configs_that_do_not_serve(self):
         golden = GOLDEN[1]["config"]
         for content, words in [
-                ("{", ["not a JSON object"]), ("[1]", ["not a JSON object"]), ("[" * 100_000, ["not a JSON object"]),
-                ("{}", ["ple_layer_ids", "eos_token_id"]),
+                ("{", ["is not JSON"]), ("[1]", ["a list stands where"]), ("[" * 100_000, ["a list stands where"]),
+                ("{}", ["ple_layer_ids", "engram_layer_ids"]),
                 (model_config(golden, ple_layer_ids=[]), ["ple_layer_ids"]),
                 (model_config(golden, ple_layer_ids=[0]), ["ple_layer_ids", "counted from 1"]),
                 (model_config(golden, ple_layer_ids=["two"]), ["ple_layer_ids", '"two"']),

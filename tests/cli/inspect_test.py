@@ -47,7 +47,7 @@ class Inspect(ProgramTest):
     def test_what_is_no_checkpoint_is_refused(self):
         model = MODEL.read_bytes()
         self.fail_with(REFUSED, "not_found", "inspect", self.folder / "absent", words=[self.folder / "absent"])
-        self.fail_with(REFUSED, "unsupported", "inspect", self.folder, words=[self.folder])
+        self.fail_with(REFUSED, "not_found", "inspect", self.folder, words=[self.folder, "no *.safetensors file"])
         for name, content in [("empty", b""), ("text", b"Once upon a time there was no model.\n" * 9),
                               ("header", model[:100_000]), ("cut", model[:-1]), ("no-tensors", gguf()[:-1])]:
             path = self.file(name, content)

@@ -93,7 +93,7 @@ TEST(Checkpoint, RefusesWhatIsNoCheckpoint) {
   write(dir.file("config.json"), "{\"model_type\": \"qwen4_exp\"}");
   write(dir.file("empty.gguf"), "");
   write(dir.file("notes.txt"), "no model at all");
-  expect_refused(Checkpoint::open(dir.file("")), ErrorCode::kNotFound, {dir.file(""), "no *.safetensors file"});
+  expect_refused(Checkpoint::open(dir.file("")), ErrorCode::kNotFound, {"no *.safetensors file"});
   expect_refused(Checkpoint::open(dir.file("config.json")), ErrorCode::kMalformed,
                  {dir.file("config.json"), "names no tensor"});
   expect_refused(Checkpoint::open(dir.file("notes.txt")), ErrorCode::kMalformed, {dir.file("notes.txt"), "'no m'"});
