@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <span>
+
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/text_table.h"
@@ -80,6 +82,25 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
   return fmt::format("{:.1f} %", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
+std::string addressing_text(const Checkpoint& checkpoint, const Inspected& inspected) {
+  if (inspected.rows_per_token == 0) {
+    return checkpoint.family() + ": token ids must be compressed, but no tokenizer.json lies beside the model";
+  }
+  if (inspected.orders.back() == 1) return checkpoint.family() + ": the row of the token id";
+  const auto lower = std::span(inspected.orders).first(inspected.orders.size() - 1);
+  return fmt::format("{}: n-grams of {}{}{} tokens, {} heads each", checkpoint.family(), fmt::join(lower, ", "),
+                     lower.empty() ? "" : " and ", inspected.orders.back(), inspected.heads_per_order);
+}
+
+// Lists of more items than the first number show as many as the second.
+constexpr std::size_t kListedMost = 8;
+constexpr std::size_t kListed = 3;
+
+template <class Item>
+std::span<const Item> listed(const std::vector<Item>& items) {
+  return std::span(items).first(items.size() > kListedMost ? kListed : items.size());
+}
+
 void print_table(const Checkpoint& checkpoint, const Inspected& inspected) {
   const Table& table = inspected.table;
   std::vector<std::vector<std::string>> lines = {
@@ -89,17 +110,19 @@ void print_table(const Checkpoint& checkpoint, const Inspected& inspected) {
       {"size", fmt::format("{}, {} of the checkpoint", size_text(table.bytes()),
                            percent(table.bytes(), checkpoint.bytes_total()))},
       {"identity", inspected.identity}};
+  lines.push_back({"addressing", addressing_text(checkpoint, inspected)});
   if (inspected.rows_per_token != 0) {
-    lines.push_back({"addressing", fmt::format("{}: n-grams of {} tokens, {} heads each", checkpoint.family(),
-                                               fmt::join(inspected.orders, " and "), inspected.heads_per_order)});
     lines.push_back({"a token reads",
                      fmt::format("{} rows, {} bytes", inspected.rows_per_token, grouped(inspected.bytes_per_token()))});
   }
   for (const Component& component : table.components) {
     const std::string what = table.components.size() == 1 ? "lies in" : component.name + " lie in";
-    for (const Extent& extent : component.extents) {
+    for (const Extent& extent : listed(component.extents)) {
       lines.push_back({what, fmt::format("{} from byte {}: rows {} to {}", extent.path, grouped(extent.offset),
                                          grouped(extent.first_row), grouped(extent.first_row + extent.rows - 1))});
+    }
+    if (component.extents.size() > kListedMost) {
+      lines.push_back({"", fmt::format("and {} more places (--json lists them)", component.extents.size() - kListed)});
     }
   }
   fmt::print("\nTable {}\n{}", table.name, columns(lines, 2));
@@ -114,10 +137,11 @@ void print(const Checkpoint& checkpoint, const std::vector<Inspected>& tables) {
     lines.push_back({"tables", size_text(checkpoint.bytes_table())});
     lines.push_back({"the rest", size_text(checkpoint.bytes_rest())});
   }
-  for (const CheckpointFile& file : checkpoint.files()) {
-    if (checkpoint.files().size() > 1)
-      lines.push_back({"file", fmt::format("{}, {}", file.path, size_text(file.bytes))});
+  const std::size_t files = checkpoint.files().size();
+  for (const CheckpointFile& file : listed(checkpoint.files())) {
+    if (files > 1) lines.push_back({"file", fmt::format("{}, {}", file.path, size_text(file.bytes))});
   }
+  if (files > kListedMost) lines.push_back({"", fmt::format("and {} more files (--json lists them)", files - kListed)});
   fmt::print("{}", columns(lines, 2));
   for (const Inspected& table : tables) print_table(checkpoint, table);
   if (tables.empty()) fmt::print("\nNo conditional-memory table: there is nothing in this checkpoint to serve.\n");
@@ -133,9 +157,10 @@ ExitCode run_inspect(const Arguments& arguments) {
       "Says what is in a checkpoint and which conditional-memory tables it holds. Reads headers, and at most 64\n"
       "blocks of a table for its identity.",
       "  rowtide inspect models/tidepool.gguf\n"
-      "  rowtide inspect --json model-00001-of-00004.gguf\n",
+      "  rowtide inspect --json model-00001-of-00004.gguf\n"
+      "  rowtide inspect ~/models/Qwen3.8-Flash-Next-FP8\n",
       json);
-  parser.required_path(path, "a GGUF file; of a split set, any part");
+  parser.required_path(path, "a GGUF or safetensors file, an index, a checkpoint's folder or a hub's snapshot");
   if (!parser.parse(arguments)) return kExitDone;
 
   Checkpoint checkpoint = opened(Checkpoint::open(path));
