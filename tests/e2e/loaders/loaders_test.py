@@ -37,7 +37,7 @@ def main():
     parser.add_argument("--without-sglang", action="store_true", help="compares with transformers alone")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
-    os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ.update(HF_HUB_OFFLINE="1", OMP_NUM_THREADS="1")  # PyTorch's second thread only waits, and costs a core
 
     account, parts = rowtide.Account(), [with_transformers] + ([] if options.without_sglang else [with_sglang])
     with tempfile.TemporaryDirectory() as scratch:

@@ -46,11 +46,17 @@ def model_config(folder, keys, **outer):
     return path
 
 
-def plain_tokenizer(count):
+def plain_tokenizer(path, count):
     """A tokenizer of `count` tokens that the vocabulary compression leaves apart, and one that it joins with token 0."""
-    words = [f"w{i}" for i in range(count)] + ["W0"]
-    model = tokenizers.models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="w0")
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizers.Tokenizer(model))
+    vocabulary = {word: i for i, word in enumerate([f"w{i}" for i in range(count)] + ["W0"])}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, []))
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    tokenizer.save(str(path))
+    return read_tokenizer(path)
+
+
+def read_tokenizer(path):
+    return transformers.PreTrainedTokenizerFast(tokenizer_file=str(path))
 
 
 class Requests:
@@ -86,37 +92,42 @@ class Requests:
         return ids
 
 
-def compare_engram(account, name, keys, source, image, ours, tokenizer, vocabulary):
-    """Row ids of three requests at once: in chunks, token by token, and speculatively; and each sequence whole. `image`
-    is the token id that is dead for SGLang, `ours` what Rowtide reads it as."""
-    generator = rowtide.random_of(name)
+def compare_engram(account, name, keys, tokenizer, sources):
+    """Row ids of three requests at once: in chunks, token by token, and speculatively; and each sequence whole. Dead is
+    the tokenizer's last token. `sources` has Rowtide's sources of the addressing, each with what a dead token is there:
+    None if the same."""
+    generator, image = rowtide.random_of(name), len(tokenizer) - 1
     loader = Requests(keys, tokenizer, image, requests=3)
-    told = lambda chunk: [ours if token == image else token for token in chunk]
-    histories, sequences, found = [None] * 3, [[] for _ in range(3)], [[] for _ in range(3)]
+    histories, sequences, found = [[None] * 3 for _ in sources], [[] for _ in range(3)], [[] for _ in range(3)]
 
-    def step(what, chunks, ids, accepted=None):
-        for i, chunk in enumerate(chunks):
-            got, after = rowtide.address(source, told(chunk), histories[i])
-            account.same(LOADER, f"{name}: {what}", ids[i], got, "ids")
-            kept = len(chunk) if accepted is None else accepted[i]
-            if kept != len(chunk):
-                after = rowtide.address(source, told(chunk[:kept]), histories[i])[1]
-            histories[i] = after
-            sequences[i] += chunk[:kept]
+    def told(chunk, dead):
+        return chunk if dead is None else [dead if token >= image else token for token in chunk]
+
+    def step(what, chunks, ids, accepted):
+        for (source, dead), history in zip(sources, histories, strict=True):
+            for i, (chunk, kept) in enumerate(zip(chunks, accepted, strict=True)):
+                got, after = rowtide.address(source, told(chunk, dead), history[i])
+                account.same(LOADER, f"{name}: {what}", ids[i], got, "ids")
+                if kept != len(chunk):
+                    after = rowtide.address(source, told(chunk[:kept], dead), history[i])[1]
+                history[i] = after
+        for i, kept in enumerate(accepted):
+            sequences[i] += chunks[i][:kept]
             found[i].append(ids[i][:, :kept])
 
-    def drawn(length):
-        return rowtide.sequence(generator, length, vocabulary, (image, keys["engram_pad_token_id"]))
+    def drawn(length):  # SGLang gives the patches of an image ids from a million on
+        return rowtide.sequence(generator, length, image, (image, image, 10**6, 2 * 10**6, keys["engram_pad_token_id"]))
 
-    for _ in range(8):
-        chunks = [drawn(generator.choice([1, 2, 3, generator.randint(1, 60)])) for _ in range(3)]
-        step("chunks over its history", chunks, loader.run(ForwardMode.EXTEND, chunks))
+    for _ in range(6):
+        chunks = [drawn(generator.choice([1, 2, 3, generator.randint(1, 200)])) for _ in range(3)]
+        step("chunks over its history", chunks, loader.run(ForwardMode.EXTEND, chunks), [len(chunk) for chunk in chunks])
         chunks = [drawn(1) for _ in range(3)]
-        step("decoding", chunks, loader.run(ForwardMode.DECODE, chunks))
+        step("decoding", chunks, loader.run(ForwardMode.DECODE, chunks), [1] * 3)
         chunks, accepted = [drawn(6) for _ in range(3)], [generator.randint(1, 6) for _ in range(3)]
         step("speculative decoding", chunks, loader.verify(chunks, accepted), accepted)
     for tokens, parts in zip(sequences, found, strict=True):
-        account.same_sequence(LOADER, f"{name}: sequences", source, told(tokens), numpy.concatenate(parts, axis=1))
+        for source, dead in sources:
+            account.same_sequence(LOADER, f"{name}: sequences", source, told(tokens, dead), numpy.concatenate(parts, axis=1))
 
 
 def strange_tokenizer(folder):
@@ -141,7 +152,7 @@ def strange_tokenizer(folder):
 def compare_token_map(account, name, folder, tokenizer_json):
     """Every token's row ids through the map that each makes of a tokenizer: another map gives other ids, since the
     ids of a bigram follow from those of both of its tokens."""
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=str(tokenizer_json))
+    tokenizer = read_tokenizer(tokenizer_json)
     compressed = engram.build_compressed_token_map(tokenizer)[1]
     keys = {**RELEASED, "engram_layer_ids": [1], "engram_max_ngram_size": 2, "engram_n_heads": 2, "engram_num_embeddings": [],
             "engram_compressed_vocab_size": compressed}
@@ -211,15 +222,14 @@ def compare_qwen(account, name, folder):
 def compare(account, scratch, deepseek_tokenizer, qwen_checkpoints):
     """All of it. `deepseek_tokenizer`: tokenizer.json of DeepSeek-V3. `qwen_checkpoints`: by name, as transformers
     wrote them."""
-    def compare_identity(name, keys, source):
-        count = keys["engram_compressed_vocab_size"]
-        account.attempt(name, compare_engram, name, keys, [*source, "--token-map", "identity"], count, -1,
-                        plain_tokenizer(count), count)
-
-    compare_identity("DeepSeek-V4.1-Flash", RELEASED, ["--family", "deepseek_engram"])
-    for index, (name, changes) in enumerate(FAR.items()):
+    for index, (name, changes) in enumerate({"DeepSeek-V4.1-Flash": RELEASED, **FAR}.items()):
         keys = {key: value for key, value in {**SMALL, **changes}.items() if key != "engram_num_embeddings"}
-        compare_identity(name, keys, ["--config", model_config(scratch / f"engram{index}", keys)])
+        folder, count = scratch / f"engram{index}", keys["engram_compressed_vocab_size"]
+        config = model_config(folder, keys, image_token_id=count)
+        tokenizer = plain_tokenizer(folder / "tokenizer.json", count)
+        identity = ["--family", "deepseek_engram"] if changes is RELEASED else ["--config", config]
+        sources = [([*identity, "--token-map", "identity"], -1), (["--config", config], None)]
+        account.attempt(name, compare_engram, name, keys, tokenizer, sources)
     folder = scratch / "map"
     folder.mkdir()
     for name, tokenizer in (("a strange tokenizer", strange_tokenizer(folder)), ("DeepSeek-V3's tokenizer", deepseek_tokenizer)):
