@@ -44,7 +44,8 @@ def rows(path, ids, kind, table=None):
     digits, read = {"bf16": (4, ">u2"), "f32": (8, ">u4")}[kind], []
     for start in range(0, len(ids), IDS_A_CALL):
         asked = ids[start:start + IDS_A_CALL]
-        document = rowtide("rows", path, "--ids", listed(asked), "--format", kind, *(["--table", table] if table else []))
+        of_table = ["--table", table] if table else []
+        document = rowtide("rows", path, "--ids", listed(asked), "--format", kind, *of_table)
         assert [row["id"] for row in document["rows"]] == list(asked)
         read += [numpy.frombuffer(bytes.fromhex(row["values"]), dtype=digits[1]) for row in document["rows"]]
     return numpy.stack(read).astype(digits[1][1:])
@@ -94,8 +95,9 @@ class Account:
         elif (unequal := numpy.argwhere(expected != got)).size:
             line[4] += len(unequal)
             where = tuple(unequal[0])
-            self.differences.append(f"{loader}, {what}: {len(unequal)} of {expected.size} {unit if unit == 'ids' else 'values'} "
-                                    f"differ, first at {list(map(int, where))}: {expected[where]:#x}, Rowtide {got[where]:#x}")
+            self.differences.append(
+                f"{loader}, {what}: {len(unequal)} of {expected.size} {unit if unit == 'ids' else 'values'} differ, first "
+                f"at {list(map(int, where))}: {expected[where]:#x}, Rowtide {got[where]:#x}")
 
     def same_sequence(self, loader, what, source, tokens, expected):
         """Row ids of a whole sequence: Rowtide's in one piece against the loader's [table, token, row]."""

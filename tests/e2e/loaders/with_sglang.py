@@ -33,8 +33,14 @@ SMALL = {"engram_layer_ids": [1, 3], "engram_num_embeddings": [3828, 7078], "eng
 FAR = {  # configurations that no released model has
     "Engram of bigrams alone, 3 heads": {"engram_max_ngram_size": 2, "engram_n_heads": 3, "engram_layer_ids": [0],
                                "engram_pad_token_id": 77},
-    "Engram of 6-grams, layers in no order": {"engram_max_ngram_size": 6, "engram_n_heads": 2, "engram_layer_ids": [30, 7, 11]},
+    "Engram of 6-grams, layers in no order": {"engram_max_ngram_size": 6, "engram_n_heads": 2,
+                                              "engram_layer_ids": [30, 7, 11]},
 }
+
+
+def without_counts(keys):
+    """Row counts follow from the other keys; a configuration need not say them."""
+    return {key: value for key, value in keys.items() if key != "engram_num_embeddings"}
 
 
 def model_config(folder, keys, **outer):
@@ -47,7 +53,7 @@ def model_config(folder, keys, **outer):
 
 
 def plain_tokenizer(path, count):
-    """A tokenizer of `count` tokens that the vocabulary compression leaves apart, and one that it joins with token 0."""
+    """A tokenizer of `count` tokens that the compression leaves apart, and one that it joins with token 0."""
     vocabulary = {word: i for i, word in enumerate([f"w{i}" for i in range(count)] + ["W0"])}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, []))
     tokenizer.decoder = tokenizers.decoders.ByteLevel()
@@ -85,7 +91,7 @@ class Requests:
         return [part.transpose(0, 1).numpy() for part in ids.split(lengths.tolist())]
 
     def verify(self, chunks, accepted):
-        """Speculative decoding: the rows of all tokens of a step, of which the first `accepted` of each request stay."""
+        """Speculative decoding: row ids of all tokens of a step, of which the first `accepted` of a request stay."""
         ids = self.run(ForwardMode.TARGET_VERIFY, chunks)
         self.hasher.commit_after_verify(torch.tensor(chunks), torch.arange(len(chunks)), torch.tensor(accepted))
         self.lengths = [had + kept for had, kept in zip(self.lengths, accepted, strict=True)]
@@ -120,14 +126,16 @@ def compare_engram(account, name, keys, tokenizer, sources):
 
     for _ in range(6):
         chunks = [drawn(generator.choice([1, 2, 3, generator.randint(1, 200)])) for _ in range(3)]
-        step("chunks over its history", chunks, loader.run(ForwardMode.EXTEND, chunks), [len(chunk) for chunk in chunks])
+        lengths = [len(chunk) for chunk in chunks]
+        step("chunks over its history", chunks, loader.run(ForwardMode.EXTEND, chunks), lengths)
         chunks = [drawn(1) for _ in range(3)]
         step("decoding", chunks, loader.run(ForwardMode.DECODE, chunks), [1] * 3)
         chunks, accepted = [drawn(6) for _ in range(3)], [generator.randint(1, 6) for _ in range(3)]
         step("speculative decoding", chunks, loader.verify(chunks, accepted), accepted)
     for tokens, parts in zip(sequences, found, strict=True):
+        whole = numpy.concatenate(parts, axis=1)
         for source, dead in sources:
-            account.same_sequence(LOADER, f"{name}: sequences", source, told(tokens, dead), numpy.concatenate(parts, axis=1))
+            account.same_sequence(LOADER, f"{name}: sequences", source, told(tokens, dead), whole)
 
 
 def strange_tokenizer(folder):
@@ -139,10 +147,12 @@ def strange_tokenizer(folder):
         vocab_size=3000, special_tokens=["<s>", "</s>", "<pad>"], show_progress=False,
         initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet())
     tokenizer.train([str(rowtide.SOURCE / "models" / "heldout.txt")], trainer)
-    strange = ["Caf\u00e9", "cafe", "CAFE\u0301", "\ufb01n", "fin", "\u00bd", "1\u20442", "\u0130stanbul", "\u1e9e", "\ud55c",
-               "\u1112\u1161\u11ab", "\u2167", "viii", "\u2026", "...", "\u0301", "\u200b", "\u3000", "\u00a0", " \t\r\n ", "\u2003",
-               "\u0e01\u0e33", "\u0915\u094d\u0937", "\u03a3\u03c2", "\u03c3\u03c3", "\U0001d400", "a", "\u212b", "\u00c5", "\u1680x", "\ue000",
-               "\u001cx", "x\u0085", "\u20ddx", "\u00df", "\u017f", "\u0132", "\uff21\uff22", "<|image|>"]
+    strange = [  # accents, ligatures, capitals, Hangul, numerals, lone marks, spaces of many kinds, ...
+        "Caf\u00e9", "cafe", "CAFE\u0301", "\ufb01n", "fin", "\u00bd", "1\u20442", "\u0130stanbul", "\u1e9e", "\u00df",
+        "\ud55c", "\u1112\u1161\u11ab", "\u2167", "viii", "\u2026", "...", "\u0301", "\u200b", "\u3000", "\u00a0",
+        " \t\r\n ", "\u2003", "\u0e01\u0e33", "\u0915\u094d\u0937", "\u03a3\u03c2", "\u03c3\u03c3", "\U0001d400", "a",
+        "\u212b", "\u00c5", "\u1680x", "\ue000", "\u001cx", "x\u0085", "\u20ddx", "\u017f", "\u0132", "\uff21\uff22",
+        "<|image|>"]
     tokenizer.add_tokens([tokenizers.AddedToken(text, normalized=False) for text in strange])
     path = folder / "tokenizer.json"
     tokenizer.save(str(path))
@@ -154,13 +164,13 @@ def compare_token_map(account, name, folder, tokenizer_json):
     ids of a bigram follow from those of both of its tokens."""
     tokenizer = read_tokenizer(tokenizer_json)
     compressed = engram.build_compressed_token_map(tokenizer)[1]
-    keys = {**RELEASED, "engram_layer_ids": [1], "engram_max_ngram_size": 2, "engram_n_heads": 2, "engram_num_embeddings": [],
-            "engram_compressed_vocab_size": compressed}
-    config = {key: value for key, value in keys.items() if key != "engram_num_embeddings"}
-    source = ["--config", model_config(folder, config), "--token-map", tokenizer_json]
+    keys = without_counts({**RELEASED, "engram_layer_ids": [1], "engram_max_ngram_size": 2, "engram_n_heads": 2,
+                           "engram_compressed_vocab_size": compressed})
+    source = ["--config", model_config(folder, keys), "--token-map", tokenizer_json]
     tokens = list(range(len(tokenizer)))
     ids = Requests(keys, tokenizer).run(ForwardMode.EXTEND, [tokens])[0]
-    account.same_sequence(LOADER, f"{name}: token map of {len(tokens):,} tokens, {compressed:,} compressed", source, tokens, ids)
+    what = f"{name}: token map of {len(tokens):,} tokens, {compressed:,} compressed"
+    account.same_sequence(LOADER, what, source, tokens, ids)
 
 
 def bits(values):
@@ -178,11 +188,13 @@ def compare_engram_rows(account, folder):
         width = SMALL["engram_head_dim"]
         codes = torch.randint(0, 256, (count, width), dtype=torch.uint8, generator=generator)
         codes[(codes & 0x7F) == 0x7F] = 0x7E  # no NaN
-        scales = torch.randint(1, 247, (count, width // 32), dtype=torch.uint8, generator=generator)  # 448 * 2^119 is finite
+        # From 2^-126 to 2^119, the largest that leaves 448 finite.
+        scales = torch.randint(1, 247, (count, width // 32), dtype=torch.uint8, generator=generator)
         tensors[f"layers.{layer}.engram.embed.weight"] = codes.view(torch.float8_e4m3fn)
         tensors[f"layers.{layer}.engram.embed.scale"] = scales.view(torch.float8_e8m0fnu)
     safetensors.torch.save_file(tensors, folder / "model.safetensors")
-    for index, (layer, count) in enumerate(zip(SMALL["engram_layer_ids"], SMALL["engram_num_embeddings"], strict=True)):
+    for index, layer in enumerate(SMALL["engram_layer_ids"]):
+        count = SMALL["engram_num_embeddings"][index]
         table = engram.EngramEmbedding(count, SMALL["engram_head_dim"], layer, layout.column_bounds(index))
         name = f"layers.{layer}.engram.embed"
         for part, parameter in (("weight", table.weight), ("scale", table.scale)):
@@ -196,7 +208,8 @@ def compare_qwen(account, name, folder):
     text = json.loads((folder / "config.json").read_text())
     files = safetensors.torch.load_file(folder / "model.safetensors")
     fp8 = any(tensor.dtype == torch.float8_e4m3fn for tensor in files.values())
-    keys = types.SimpleNamespace(**text, ple_offload_embedding=False, ple_embedding_dtype="float8_e4m3fn" if fp8 else None)
+    keys = types.SimpleNamespace(**text, ple_offload_embedding=False,
+                                 ple_embedding_dtype="float8_e4m3fn" if fp8 else None)
     end, generator = text["eos_token_id"], rowtide.random_of(name)
     tokens = rowtide.sequence(generator, 400, text["vocab_size"], [end])
     padded = torch.tensor([end] * (text["ngram_size"] - 1) + tokens)
@@ -214,7 +227,8 @@ def compare_qwen(account, name, folder):
             found.append(module._hash_contexts(windows).numpy())
         count = sum(len(shard) for shard in shards)
         rows = module._embed_ngram_ids(torch.arange(count), None, count)
-        account.same(LOADER, f"{name}: rows as bf16", bits(rows), rowtide.rows(folder, list(range(count)), "bf16", prefix), "rows")
+        account.same(LOADER, f"{name}: rows as bf16", bits(rows),
+                     rowtide.rows(folder, list(range(count)), "bf16", prefix), "rows")
     account.same_sequence(LOADER, f"{name}: windows of its hash", [folder], tokens, numpy.stack(found))
 
 
@@ -223,7 +237,7 @@ def compare(account, scratch, deepseek_tokenizer, qwen_checkpoints):
     """All of it. `deepseek_tokenizer`: tokenizer.json of DeepSeek-V3. `qwen_checkpoints`: by name, as transformers
     wrote them."""
     for index, (name, changes) in enumerate({"DeepSeek-V4.1-Flash": RELEASED, **FAR}.items()):
-        keys = {key: value for key, value in {**SMALL, **changes}.items() if key != "engram_num_embeddings"}
+        keys = without_counts({**SMALL, **changes})
         folder, count = scratch / f"engram{index}", keys["engram_compressed_vocab_size"]
         config = model_config(folder, keys, image_token_id=count)
         tokenizer = plain_tokenizer(folder / "tokenizer.json", count)
@@ -232,8 +246,9 @@ def compare(account, scratch, deepseek_tokenizer, qwen_checkpoints):
         account.attempt(name, compare_engram, name, keys, tokenizer, sources)
     folder = scratch / "map"
     folder.mkdir()
-    for name, tokenizer in (("a strange tokenizer", strange_tokenizer(folder)), ("DeepSeek-V3's tokenizer", deepseek_tokenizer)):
-        account.attempt(name, compare_token_map, name, folder, tokenizer)
+    files = {"a strange tokenizer": strange_tokenizer(folder), "DeepSeek-V3's tokenizer": deepseek_tokenizer}
+    for name, file in files.items():
+        account.attempt(name, compare_token_map, name, folder, file)
     with get_parallel().override(**ONE_PROCESS):
         account.attempt("deepseek_engram rows", compare_engram_rows, scratch / "engram-rows")
         for name, checkpoint in qwen_checkpoints.items():
