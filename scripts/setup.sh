@@ -15,7 +15,7 @@ source "$(dirname "$0")/lib.sh"
 
 # Versions are those of the Debian release.
 readonly build_packages="g++ cmake ninja-build pkg-config liburing-dev libfmt-dev libicu-dev libxxhash-dev
-  libcli11-dev nlohmann-json3-dev ca-certificates git"
+  libcli11-dev nlohmann-json3-dev rapidjson-dev ca-certificates git"
 readonly test_packages="libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3"
 readonly arm_packages="g++-aarch64-linux-gnu qemu-user-static"
 readonly archive_packages="python3 xz-utils"

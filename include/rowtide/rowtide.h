@@ -79,8 +79,8 @@ typedef struct rowtide_checkpoint rowtide_checkpoint;
 typedef struct rowtide_table rowtide_table;
 
 /* Opens a GGUF file, single or any part of a split set; a safetensors file, an index of shards, a checkpoint's folder,
- * or a hub's snapshot. A model whose addressing hashes compressed token ids uses its own tokenizer.json; without one its
- * tables have no addressing. */
+ * or a hub's snapshot. A model whose addressing hashes compressed token ids uses its own tokenizer.json; without one
+ * its tables have no addressing. */
 ROWTIDE_API rowtide_error* rowtide_checkpoint_open(const char* path, rowtide_checkpoint** checkpoint);
 /* NULL does nothing. Stores opened from its tables live on. */
 ROWTIDE_API void rowtide_checkpoint_close(rowtide_checkpoint* checkpoint);

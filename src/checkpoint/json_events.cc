@@ -1,10 +1,13 @@
 #include "checkpoint/json_events.h"
 
+#include <rapidjson/error/en.h>
+#include <rapidjson/reader.h>
+
 #include <algorithm>
-#include <cassert>
-#include <iterator>
-#include <nlohmann/json.hpp>
+#include <cctype>
+#include <charconv>
 #include <span>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -18,20 +21,30 @@ namespace {
 constexpr std::size_t kWindowBytes = 65'536;
 constexpr std::size_t kPathNameBytes = 96;  // kept of a name, for messages
 
-/// The document's bytes, one window at a time.
+/// The document's bytes, one window at a time, as the library wants its input: behind the last one lies a zero.
 class JsonBytes {
  public:
+  using Ch = char;
+
   JsonBytes(const io::File& file, std::uint64_t offset, std::uint64_t bytes, std::uint64_t unbroken_max)
-      : file_(file), window_start_(offset), end_(offset + bytes), unbroken_max_(unbroken_max) {
+      : file_(file), window_start_(offset), end_(offset + bytes), unbroken_max_(unbroken_max), last_break_(offset) {
     fill();
   }
 
-  bool at_end() const { return next_ == window_end_; }
-  char next() const { return *next_; }
-  void advance() {
-    if (++next_ == window_end_) fill();
+  Ch Peek() const { return *next_; }
+  Ch Take() {
+    const Ch taken = *next_;
+    if (next_ != window_end_ && ++next_ == window_end_) fill();
+    return taken;
   }
+  std::size_t Tell() const { return offset(); }
+  // Of output, which there is none of.
+  Ch* PutBegin() { return nullptr; }
+  void Put(Ch) {}
+  void Flush() {}
+  std::size_t PutEnd(Ch*) { return 0; }
 
+  bool at_end() const { return next_ == window_end_; }
   /// In the file, of the byte after the last one that was taken.
   std::uint64_t offset() const { return window_start_ + static_cast<std::uint64_t>(next_ - window_.data()); }
   /// The parser has come to the end of a text or number, and holds none of the bytes before any more.
@@ -43,25 +56,26 @@ class JsonBytes {
 
  private:
   void fill() {
-    window_start_ += window_.size();
+    if (window_end_ != nullptr) window_start_ += static_cast<std::uint64_t>(window_end_ - window_.data());
     is_unbroken_ = window_start_ > last_break_ && window_start_ - last_break_ > unbroken_max_;
-    const std::uint64_t left = is_unbroken_ ? 0 : end_ - window_start_;
-    window_.resize(std::min<std::uint64_t>(kWindowBytes, left));
-    if (!window_.empty()) {
-      if (auto read = file_.read(window_start_, std::as_writable_bytes(std::span(window_))); !read) {
+    std::uint64_t bytes = is_unbroken_ ? 0 : std::min<std::uint64_t>(kWindowBytes, end_ - window_start_);
+    window_.resize(bytes + 1);
+    if (bytes > 0) {
+      if (auto read = file_.read(window_start_, std::as_writable_bytes(std::span(window_).first(bytes))); !read) {
         error_ = read.error();
-        window_.clear();
+        bytes = 0;
       }
     }
+    window_[bytes] = '\0';
     next_ = window_.data();
-    window_end_ = next_ + window_.size();
+    window_end_ = next_ + bytes;
   }
 
   const io::File& file_;
   std::uint64_t window_start_;
   const std::uint64_t end_;
   const std::uint64_t unbroken_max_;
-  std::uint64_t last_break_ = window_start_;
+  std::uint64_t last_break_;
   std::vector<char> window_;
   const char* next_ = nullptr;
   const char* window_end_ = nullptr;
@@ -69,45 +83,53 @@ class JsonBytes {
   bool is_unbroken_ = false;
 };
 
-/// As the library wants its input.
-struct JsonByteIterator {
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = char;
-
-  JsonBytes* bytes = nullptr;  // null: the end
-
-  char operator*() const { return bytes->next(); }
-  JsonByteIterator& operator++() {
-    bytes->advance();
-    return *this;
+/// What a number is, from its text in the file; nothing if it is beyond a double.
+std::optional<JsonScalar> number_of(std::string_view text) {
+  using Kind = JsonScalar::Kind;
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  if (text.find_first_of(".eE") == std::string_view::npos) {
+    std::uint64_t value = 0;
+    if (std::from_chars(begin, end, value).ec == std::errc() && text.front() != '-') {
+      return JsonScalar{.kind = Kind::kUnsigned, .unsigned_value = value};
+    }
+    std::int64_t negative = 0;
+    if (std::from_chars(begin, end, negative).ec == std::errc()) {
+      if (negative == 0) return JsonScalar{.kind = Kind::kUnsigned};
+      return JsonScalar{.kind = Kind::kNegative, .negative_value = negative};
+    }
   }
-  bool operator!=(const JsonByteIterator&) const { return !bytes->at_end(); }
-  bool operator==(const JsonByteIterator&) const { return bytes->at_end(); }
-};
+  JsonScalar real{.kind = Kind::kReal, .text = text};
+  const auto [stop, error] = std::from_chars(begin, end, real.real_value);
+  // Too small counts as out of range as well; such a number is read as zero.
+  const bool is_small = error == std::errc::result_out_of_range && text.find("e-") != std::string_view::npos;
+  return error == std::errc() || is_small ? std::optional(real) : std::nullopt;
+}
 
-/// "syntax error while parsing value - invalid literal", without the library's preface and the bytes read last.
-std::string sentence_of(std::string text) {
-  if (const auto preface = text.find("syntax error"); preface != std::string::npos) {
-    text.erase(0, preface);
-  } else if (const auto id = text.find("] "); id != std::string::npos) {
-    text.erase(0, id + 2);
+/// Of a pair's second half, escaped by itself, the library makes what is no UTF-8.
+bool holds_surrogate(std::string_view text) {
+  for (auto at = text.find('\xed'); at != std::string_view::npos; at = text.find('\xed', at + 1)) {
+    if (at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) >= 0xa0) return true;
   }
-  const auto last_read = text.find("; last read: '");
-  const auto expected = text.rfind("; expected ");
-  if (last_read != std::string::npos) {
-    const bool is_behind = expected != std::string::npos && expected > last_read;
-    text.erase(last_read, is_behind ? expected - last_read : std::string::npos);
+  return false;
+}
+
+/// "missing a name for object member".
+std::string sentence_of(rapidjson::ParseErrorCode code, char next) {
+  if (code == rapidjson::kParseErrorStringInvalidEncoding || code == rapidjson::kParseErrorStringMissQuotationMark) {
+    if (static_cast<unsigned char>(next) < 0x20) return "a control character in a text";
   }
-  return printable(text);
+  if (code == rapidjson::kParseErrorStringInvalidEncoding) return "a text that is not UTF-8";
+  std::string text = rapidjson::GetParseError_En(code);
+  if (text.ends_with('.')) text.pop_back();
+  text.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(text.front())));
+  return text;
 }
 
 }  // namespace
 
 /// Between the library's events and the visitor's: limits, names, the path of keys.
-class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
+class JsonReader {
  public:
   JsonReader(const io::File& file, std::uint64_t offset, std::uint64_t bytes, JsonVisitor& visitor,
              const JsonLimits& limits)
@@ -118,53 +140,67 @@ class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
     visitor_.refusal_.reset();
     visitor_.reader_ = this;
   }
-  ~JsonReader() override { visitor_.reader_ = nullptr; }
+  ~JsonReader() { visitor_.reader_ = nullptr; }
   JsonReader(const JsonReader&) = delete;
   JsonReader& operator=(const JsonReader&) = delete;
 
   Result<void> read() {
-    [[maybe_unused]] const bool done = nlohmann::json::sax_parse(JsonByteIterator{&bytes_}, JsonByteIterator{}, this);
+    constexpr unsigned kFlags =
+        rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseNumbersAsStringsFlag;
+    rapidjson::Reader reader;
+    const rapidjson::ParseResult parsed = reader.Parse<kFlags>(bytes_, *this);
     if (bytes_.error()) return *bytes_.error();
     if (error_) return *error_;
-    assert(done);
-    return {};
+    if (!parsed || !bytes_.at_end()) parse_error(parsed.Code());  // a zero byte looks like the end
+    return error_ ? Result<void>(*error_) : Result<void>();
   }
 
   std::size_t depth() const { return open_.size(); }
 
-  // The library's events.
-  bool null() override { return scalar({}); }
-  bool boolean(bool value) override { return scalar({.kind = JsonScalar::Kind::kBool, .bool_value = value}); }
-  bool number_integer(std::int64_t value) override {
+  // The library's events, by its names.
+  bool Null() { return scalar({}); }
+  bool Bool(bool value) { return scalar({.kind = JsonScalar::Kind::kBool, .bool_value = value}); }
+  bool RawNumber(const char* begin, rapidjson::SizeType bytes, bool) {
     bytes_.break_here();
-    return scalar({.kind = JsonScalar::Kind::kNegative, .negative_value = value});
-  }
-  bool number_unsigned(std::uint64_t value) override {
-    bytes_.break_here();
-    return scalar({.kind = JsonScalar::Kind::kUnsigned, .unsigned_value = value});
-  }
-  bool number_float(double value, const std::string& text) override {
-    bytes_.break_here();
+    const std::string_view text(begin, bytes);
     if (!fits(text)) return false;
-    return scalar({.kind = JsonScalar::Kind::kReal, .text = text, .real_value = value});
+    const auto number = number_of(text);
+    return number ? scalar(*number) : fail(ErrorCode::kMalformed, "number overflow: " + printable(text));
   }
-  bool string(std::string& text) override {
+  bool String(const char* begin, rapidjson::SizeType bytes, bool) {
     bytes_.break_here();
-    if (!fits(text)) return false;
-    return scalar({.kind = JsonScalar::Kind::kText, .text = text});
+    const std::string_view text(begin, bytes);
+    return fits(text) && scalar({.kind = JsonScalar::Kind::kText, .text = text});
   }
-  bool binary(nlohmann::json::binary_t&) override { return false; }  // JSON holds none
-
-  bool start_object(std::size_t) override { return opens({.is_list = false}, &JsonVisitor::object_begins); }
-  bool start_array(std::size_t) override { return opens({.is_list = true}, &JsonVisitor::array_begins); }
-  bool end_object() override { return closes(&JsonVisitor::object_ends); }
-  bool end_array() override { return closes(&JsonVisitor::array_ends); }
-
-  bool key(std::string& name) override {
+  bool Key(const char* begin, rapidjson::SizeType bytes, bool) {
     bytes_.break_here();
-    if (!fits(name)) return false;
+    const std::string_view name(begin, bytes);
+    return fits(name) && member(name);
+  }
+  bool StartObject() { return opens({.is_list = false}, &JsonVisitor::object_begins); }
+  bool StartArray() { return opens({.is_list = true}, &JsonVisitor::array_begins); }
+  bool EndObject(rapidjson::SizeType) { return closes(&JsonVisitor::object_ends); }
+  bool EndArray(rapidjson::SizeType) { return closes(&JsonVisitor::array_ends); }
+  // Numbers come as texts.
+  bool Int(int) { return false; }
+  bool Uint(unsigned) { return false; }
+  bool Int64(std::int64_t) { return false; }
+  bool Uint64(std::uint64_t) { return false; }
+  bool Double(double) { return false; }
+
+ private:
+  /// An object or list that has begun and not ended.
+  struct Open {
+    bool is_list = false;
+    bool has_name = false;
+    std::uint64_t index = 0;  // of the list's element being read
+    std::string name = {};    // of the object's member being read
+    NameTable names = {};     // of the object's members so far
+  };
+
+  bool member(std::string_view name) {
     Open& object = open_.back();
-    object.name.assign(name, 0, kPathNameBytes);
+    object.name = name.substr(0, kPathNameBytes);
     object.has_name = true;
     if (object.names.add(name)) return fail(ErrorCode::kMalformed, "occurs twice");
     if (++names_ > limits_.names_max) {
@@ -176,24 +212,16 @@ class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
     return heed_refusal();
   }
 
-  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& exception) override {
-    if (bytes_.error()) return false;
+  void parse_error(rapidjson::ParseErrorCode code) {
     if (bytes_.is_unbroken()) {
-      return fail(ErrorCode::kUnsupported,
-                  fmt::format("no text or number ends within {} bytes, the limit", limits_.text_bytes_max));
+      fail(ErrorCode::kUnsupported,
+           fmt::format("no text or number ends within {} bytes, the limit", limits_.text_bytes_max));
+      return;
     }
-    return fail(ErrorCode::kMalformed, "is not JSON: " + sentence_of(exception.what()));
+    const char next = bytes_.at_end() ? ' ' : bytes_.Peek();
+    if (code == rapidjson::kParseErrorNone) code = rapidjson::kParseErrorDocumentRootNotSingular;
+    fail(ErrorCode::kMalformed, "is not JSON: " + sentence_of(code, next));
   }
-
- private:
-  /// An object or list that has begun and not ended.
-  struct Open {
-    bool is_list = false;
-    bool has_name = false;
-    std::uint64_t index = 0;  // of the list's element being read
-    std::string name = {};    // of the object's member being read
-    NameTable names = {};     // of the object's members so far
-  };
 
   bool fail(ErrorCode code, std::string_view message) {
     if (error_) return false;
@@ -209,6 +237,7 @@ class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool fits(std::string_view text) {
+    if (holds_surrogate(text)) return fail(ErrorCode::kMalformed, "is not JSON: an escape of half a surrogate pair");
     if (text.size() <= limits_.text_bytes_max) return true;
     return fail(ErrorCode::kUnsupported,
                 fmt::format("a text of {} bytes, more than the limit of {}", text.size(), limits_.text_bytes_max));

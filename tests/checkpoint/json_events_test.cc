@@ -107,7 +107,7 @@ TEST(JsonEvents, TextsCrossWindowsWhole) {
 TEST(JsonEvents, NameFileOffsetAndPathOfKeys) {
   expect_refused_text(R"({"a": {"b": [0, {"c": "refuse me"}]}})", ErrorCode::kMismatch,
                       {"a.json: offset 33: a.b[1].c: does not suit"});
-  expect_refused_text(R"({"a": {"b": [0, 1 2]}})", ErrorCode::kMalformed, {"a.json: offset 20: a.b[2]: is not JSON"});
+  expect_refused_text(R"({"a": {"b": [0, 1 2]}})", ErrorCode::kMalformed, {"a.json: offset 18: a.b[2]: is not JSON"});
 }
 
 TEST(JsonEvents, RefuseWhatIsNoJson) {
@@ -117,7 +117,7 @@ TEST(JsonEvents, RefuseWhatIsNoJson) {
     expect_refused_text(text, ErrorCode::kMalformed, {"a.json: offset ", "is not JSON"});
   }
   expect_refused_text(std::string("[\"a\0b\"]", 7), ErrorCode::kMalformed, {"control character"});
-  expect_refused_text("[1e999]", ErrorCode::kMalformed, {"number overflow"});
+  expect_refused_text("[1e999]", ErrorCode::kMalformed, {"number too big"});
 }
 
 TEST(JsonEvents, RefuseTextThatIsNoUtf8) {
@@ -127,7 +127,10 @@ TEST(JsonEvents, RefuseTextThatIsNoUtf8) {
   }
   expect_refused_text("{\"skip\": \"\xff\"}", ErrorCode::kMalformed, {"skip: ", "UTF-8"});
   expect_refused_text("{\"a\xff\": 1}", ErrorCode::kMalformed, {"UTF-8"});
-  expect_refused_text("[\"\\ud800\"]", ErrorCode::kMalformed, {"surrogate"});
+  for (const char* text : {R"(["\ud800"])", R"(["\udc00"])", R"(["\ud800\u0041"])", R"({"\udfff": 1})"}) {
+    expect_refused_text(text, ErrorCode::kMalformed, {"surrogate"});
+  }
+  EXPECT_EQ(told(R"(["\ud83d\ude00"])"), "0[ 1'\\xf0\\x9f\\x98\\x80' 0] ");
 }
 
 TEST(JsonEvents, RefuseANameThatOccursTwice) {
@@ -223,7 +226,7 @@ TEST(JsonEvents, StayWithinMemoryWhateverTheFileSays) {
   };
   const std::vector<Case> cases = {
       {repeated("[\"", "x"), "no text or number ends"}, {repeated("{\"", "x"), "no text or number ends"},
-      {repeated("[", "1"), "no text or number ends"},   {repeated("[", " "), "no text or number ends"},
+      {repeated("[", "1"), "number too big"},           {repeated("[", " "), "no text or number ends"},
       {repeated("[", "[],"), "no text or number ends"}, {repeated("[", "true,"), "no text or number ends"},
       {repeated("", "["), "inside each other"},         {repeated("", "{\"a\":"), "inside each other"},
       {repeated("[0", ",{\"a\":[0]}"), "is not JSON"},  // its end is cut off

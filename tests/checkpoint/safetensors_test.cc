@@ -148,9 +148,8 @@ TEST(Safetensors, AcceptWhatWritersDoDifferently) {
   SafetensorsWriter writer;
   writer.add("a", "U8", {2}, "xy");
   std::string index = R"({"weight_map": {"a": "model.safetensors"}, "other": [1, {"b": 2}]})";
-  for (const char* metadata :
-       {"", R"(, "metadata": null)", R"(, "metadata": {"total_size": 7, "total_parameters": 2})",
-        R"(, "metadata": {"total_size": null})"}) {
+  for (const char* metadata : {"", R"(, "metadata": null)", R"(, "metadata": {"total_size": 7, "total_parameters": 2})",
+                               R"(, "metadata": {"total_size": null})"}) {
     MemoryDisk disk(kPath, writer.bytes());
     disk.add("m/x.json", index.substr(0, index.size() - 1) + metadata + "}");
     auto opened = open_safetensors("m/x.json", disk.disk());
