@@ -1,9 +1,11 @@
 """Safetensors checkpoints made for a test: small ones with bytes, and sparse ones of the published sizes and layouts.
 
     checkpoints.py deepseek|qwen-nvfp4 FOLDER    writes the published layout there, for a look by hand
+    checkpoints.py deepseek-rows FOLDER          and one of 4 GB whose rows are random, to be read by `bench rows`
 """
 import json
 import math
+import os
 import pathlib
 import random
 import struct
@@ -13,13 +15,16 @@ BYTES = {"F8_E4M3": 1, "F8_E8M0": 1, "U8": 1, "BF16": 2, "F16": 2, "F32": 4, "U3
 SHARD_BYTES = 5 * 10**9
 
 
+RANDOM = object()  # bytes of no meaning, made as they are written
+
+
 class Tensor:
     """`content` None: zeros that take no room on the disk. F4 pairs lie in U8, as the published files have them."""
 
     def __init__(self, dtype, shape, content=None):
         self.dtype, self.shape, self.content = dtype, list(shape), content
         self.bytes = BYTES[dtype] * math.prod(shape)
-        assert content is None or len(content) == self.bytes, (dtype, shape, len(content))
+        assert content in (None, RANDOM) or len(content) == self.bytes, (dtype, shape)
 
 
 def header(tensors, metadata=None):
@@ -39,6 +44,9 @@ def write_file(path, tensors, metadata=None):
         for tensor in tensors.values():
             if tensor.content is None:
                 file.seek(tensor.bytes, 1)
+            elif tensor.content is RANDOM:
+                for at in range(0, tensor.bytes, 1 << 24):
+                    file.write(os.urandom(min(1 << 24, tensor.bytes - at)))
             else:
                 file.write(tensor.content)
         file.truncate(file.tell())
@@ -116,6 +124,25 @@ def deepseek_shards():
             prefix + "wkv.weight": Tensor("F8_E4M3", [25600, 6144]), prefix + "wkv.scale": Tensor("F8_E8M0", [800, 192]),
             prefix + "q_weight": Tensor("BF16", [4, 5120]), prefix + "k_weight": Tensor("BF16", [4, 5120])})
     return shards
+
+
+def primes_from(base, count):
+    found = []
+    while len(found) < count:
+        if all(base % factor for factor in range(2, math.isqrt(base) + 1)):
+            found.append(base)
+        base += 1
+    return found
+
+
+def write_deepseek_rows(folder):
+    """One table of that form, of 16 million rows in 4.2 GB."""
+    rows = sum(primes_from(660_000, 24))
+    text = DEEPSEEK_CONFIG["text_config"] | {"engram_layer_ids": [1], "engram_num_embeddings": [rows],
+                                             "engram_vocab_size": 660_000}
+    name = "layers.1.engram.embed."
+    write_checkpoint(folder, DEEPSEEK_CONFIG | {"text_config": text}, [{
+        name + "weight": Tensor("F8_E4M3", [rows, 256], RANDOM), name + "scale": Tensor("F8_E8M0", [rows, 8], RANDOM)}])
 
 
 # Qwen3.8-Flash-Next, the checkpoint with NVFP4 experts, each expert's tensors apart; its table is FP8 in 128 shards.
@@ -261,6 +288,8 @@ def main(which, folder):
         write_checkpoint(folder, DEEPSEEK_CONFIG, deepseek_shards())
     elif which == "qwen-nvfp4":
         write_checkpoint(folder, QWEN_CONFIG, qwen_nvfp4_shards())
+    elif which == "deepseek-rows":
+        write_deepseek_rows(folder)
     else:
         sys.exit(__doc__)
     files = list(folder.iterdir())
