@@ -283,6 +283,28 @@ class BadParts(Safetensors):
         self.fail_with(REFUSED, "not_found", "address", folder, "--tokens", "1", words=["tokenizer.json", "--token-map"])
         self.assertEqual(self.json("inspect", folder)["tables"][0]["rows_per_token"], 0)  # rows by id are served
 
+    def test_its_own_tokenizer_compresses(self):
+        """Five tokens that are four once compressed: "a" and "A" read the same."""
+        tokenizer = {"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "\u0120": 2, "A": 3}, "merges": []},
+                     "decoder": {"type": "ByteLevel"}, "added_tokens": [{"id": 4, "content": "<end>"}]}
+        sizes = checkpoints.primes_from(50, 48)
+        config = {"model_type": "deepseek_v41", "image_token_id": 4, "text_config": {
+            "engram_layer_ids": [1, 3], "engram_max_ngram_size": 4, "engram_vocab_size": 50, "engram_n_heads": 8,
+            "engram_pad_token_id": 2, "engram_compressed_vocab_size": 4}}
+        shards = [{f"layers.{layer}.engram.embed.weight": Tensor("F8_E4M3", [sum(primes), 32]),
+                   f"layers.{layer}.engram.embed.scale": Tensor("F8_E8M0", [sum(primes), 1])}
+                  for layer, primes in [(1, sizes[:24]), (3, sizes[24:])]]
+        folder = checkpoints.write_checkpoint(self.folder / "model", config, shards, json.dumps(tokenizer).encode())
+        addressed = [self.json("address", folder, "--tokens", "0 1 3 2 4 1", *more)["tables"]
+                     for more in [[], ["--token-map", folder / "tokenizer.json"]]]
+        self.assertEqual(*addressed)
+        compressed = self.json("address", folder, "--tokens=0 1 0 2 -1 1", "--token-map", "identity")["tables"]
+        self.assertEqual(addressed[0], compressed)
+        self.assertNotEqual(compressed, self.json("address", folder, "--tokens=0 1 3 2 -1 1", "--token-map", "identity")["tables"])
+        config["text_config"]["engram_compressed_vocab_size"] = 5
+        checkpoints.write_checkpoint(self.folder / "model", config, shards, json.dumps(tokenizer).encode())
+        self.fail_with(REFUSED, "mismatch", "inspect", folder, words=["config.json", "4", "5"])
+
     def test_unknown_families(self):
         small = checkpoints.tiny_deepseek()
         small.config = small.config | {"model_type": "deepseek_v42", "architectures": ["DeepseekV42ForCausalLM"]}
