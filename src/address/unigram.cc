@@ -1,5 +1,6 @@
 #include "address/unigram.h"
 
+#include <algorithm>
 #include <cassert>
 
 #include "base/error.h"
@@ -10,7 +11,12 @@ namespace {
 class Unigram final : public Addressing {
  public:
   explicit Unigram(const UnigramConfig& config)
-      : rows_(static_cast<std::uint64_t>(config.vocab_size)), image_(config.image_token_id) {}
+      : rows_(static_cast<std::uint64_t>(config.vocab_size)),
+        pad_row_(static_cast<RowId>(config.pad_token_id)),
+        image_(config.image_token_id),
+        media_(config.other_media_token_ids) {
+    if (image_) media_.push_back(*image_);
+  }
 
   std::string_view family() const override { return "unigram"; }
   std::span<const std::uint32_t> orders() const override { return kOrders; }
@@ -24,7 +30,8 @@ class Unigram final : public Addressing {
     assert(ids.size() == tokens.size());
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       const auto id = static_cast<std::uint64_t>(tokens[i]);
-      ids[i] = id < rows_ ? id : 0;
+      const bool is_media = std::find(media_.begin(), media_.end(), tokens[i]) != media_.end();
+      ids[i] = is_media ? pad_row_ : id < rows_ ? id : 0;
     }
     history.clear();
   }
@@ -33,7 +40,9 @@ class Unigram final : public Addressing {
   static constexpr std::uint32_t kOrders[] = {1};
 
   std::uint64_t rows_;
+  RowId pad_row_;
   std::optional<TokenId> image_;
+  std::vector<TokenId> media_;  // with the image's
 };
 
 }  // namespace
@@ -43,9 +52,13 @@ Result<std::shared_ptr<const Addressing>> make_unigram(const UnigramConfig& conf
     return make_error(ErrorCode::kUsage, "vocab_size {} is no configuration of a unigram table: it must be at least 1",
                       config.vocab_size);
   }
+  if (config.pad_token_id < 0 || config.pad_token_id >= config.vocab_size) {
+    return make_error(ErrorCode::kUsage, "pad_token_id {} is not one of the {} tokens of a unigram table",
+                      config.pad_token_id, config.vocab_size);
+  }
   return {std::make_shared<Unigram>(config)};
 }
 
-UnigramConfig released_unigram() { return {.vocab_size = 262'144, .image_token_id = std::nullopt}; }
+UnigramConfig released_unigram() { return {.vocab_size = 262'144, .image_token_id = {}, .other_media_token_ids = {}}; }
 
 }  // namespace rowtide

@@ -1,5 +1,6 @@
 #include "rowtide/checkpoint.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -52,22 +53,32 @@ Result<std::vector<Table>> find_tables(const checkpoint::Gguf& gguf, std::string
   return std::vector<Table>();
 }
 
-/// Refuses tensors that only a model with a table has: what a config.json leaves out must not go unseen.
-Result<void> check_no_table(const checkpoint::Safetensors& files, const checkpoint::ModelConfig* config) {
+/// Whether only a model with a table has a tensor of that name.
+bool is_of_table(std::string_view name) {
+  for (const std::string_view mark : {".ple_embedding.ngram_embedding.", ".engram.embed.",
+                                      "ngram_embeddings.embedders.", "embed_tokens_per_layer."}) {
+    if (name.find(mark) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+/// Refuses tensors of tables that are not among `tables`: what a config.json leaves out must not go unseen.
+Result<void> check_all_found(const checkpoint::Safetensors& files, const checkpoint::ModelConfig* config,
+                             const std::vector<Table>& tables) {
   const checkpoint::TensorList& tensors = files.tensors();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    for (const std::string_view mark :
-         {".ple_embedding.ngram_embedding.", ".engram.embed.", "ngram_embeddings.embedders."}) {
-      if (tensors[i].name.find(mark) == std::string_view::npos) continue;
-      if (config != nullptr) {
-        return make_error(ErrorCode::kMismatch, "{}: tells of no table, but tensor '{}' belongs to one", config->path(),
-                          printable(tensors[i].name));
-      }
-      return make_error(ErrorCode::kNotFound,
-                        "{}: tensor '{}' belongs to a table, but there is no config.json beside the file, without "
-                        "which its rows cannot be addressed",
-                        files.path_of(tensors[i]), printable(tensors[i].name));
+    const std::string_view name = tensors[i].name;
+    const auto holds = [&](const Table& table) { return name.starts_with(table.name); };
+    if (!is_of_table(name) || std::any_of(tables.begin(), tables.end(), holds)) continue;
+    if (config != nullptr) {
+      return make_error(ErrorCode::kMismatch, "{}: tells of {}, but tensor '{}' belongs to {}", config->path(),
+                        tables.empty() ? "no table" : fmt::format("{} tables", tables.size()), printable(name),
+                        tables.empty() ? "one" : "another");
     }
+    return make_error(ErrorCode::kNotFound,
+                      "{}: tensor '{}' belongs to a table, but there is no config.json beside the file, without "
+                      "which its rows cannot be addressed",
+                      files.path_of(tensors[i]), printable(name));
   }
   return {};
 }
@@ -128,11 +139,8 @@ Result<Checkpoint> CheckpointOpener::open_safetensors(const std::string& path) c
     if (!tables) return tables.error();
     checkpoint.tables_ = *std::move(tables);
   }
-  if (!checkpoint.tables_.empty()) {
-    checkpoint.family_ = family->name;
-  } else if (auto none = check_no_table(*files, config ? &*config : nullptr); !none) {
-    return none.error();
-  }
+  if (!checkpoint.tables_.empty()) checkpoint.family_ = family->name;
+  if (auto all = check_all_found(*files, config ? &*config : nullptr, checkpoint.tables_); !all) return all.error();
   return checkpoint;
 }
 

@@ -18,7 +18,6 @@ using checkpoint::ModelConfig;
 
 constexpr std::array<std::string_view, 2> kKnownAs = {"deepseek_v41", "DeepseekV41ForCausalLM"};
 constexpr std::array<std::string_view, 1> kToldBy = {"engram_layer_ids"};
-constexpr std::array<std::string_view, 2> kPrefixes = {"", "model."};
 constexpr std::uint64_t kScaleValues = 32;
 
 Error config_error(const ModelConfig& config, const Error& error) {
@@ -124,12 +123,10 @@ Result<void> check_declared_rows(const ModelConfig& config, const std::vector<La
 Result<Table> find_table(const ModelFiles& files, const ModelConfig& config, const LayerTable& expected) {
   const AddressedTable& addressed = expected.addressed;
   Table table;
-  table.name = addressed.name;
-  for (const std::string_view prefix : kPrefixes) {
-    if (files.tensors.tensors().find(fmt::format("{}{}.weight", prefix, addressed.name))) {
-      table.name = fmt::format("{}{}", prefix, addressed.name);
-    }
-  }
+  const std::array<std::string, 1> names = {addressed.name + ".weight"};
+  auto prefix = find_prefix(files, names);
+  if (!prefix) return prefix.error();
+  table.name = fmt::format("{}{}", prefix->value_or(""), addressed.name);
   auto codes = require_tensor(files, table.name + ".weight", "engram_layer_ids of config.json tells of it");
   if (!codes) return codes.error();
   auto scales = require_tensor(files, table.name + ".scale", "FP8 rows have no values without their scales");

@@ -31,8 +31,7 @@ Result<std::vector<Table>> find_gemma_tables(const checkpoint::Gguf& gguf) {
         tensor->type->name);
     return std::vector<Table>();
   }
-  auto addressing =
-      make_unigram({static_cast<std::int64_t>(rows), std::nullopt});  // rows of a tensor fit: it lies in a file
+  auto addressing = make_unigram({static_cast<std::int64_t>(rows), {}, {}});  // rows of a tensor fit: it lies in a file
   if (!addressing) return addressing.error();
   Table table;
   table.name = tensor->name;

@@ -23,10 +23,10 @@ constexpr std::array<std::string_view, 8> kKnownAs = {"gemma3n",
                                                       "Gemma3nForCausalLM",
                                                       "Gemma4ForConditionalGeneration",
                                                       "Gemma4ForCausalLM"};
-constexpr std::array<std::string_view, 1> kToldBy = {"vocab_size_per_layer_input"};
-constexpr std::array<std::string_view, 3> kNames = {"model.language_model.embed_tokens_per_layer",
-                                                    "model.embed_tokens_per_layer",
-                                                    "language_model.model.embed_tokens_per_layer"};
+constexpr std::array<std::string_view, 1> kToldBy = {"hidden_size_per_layer_input"};
+constexpr std::string_view kName = "embed_tokens_per_layer";
+constexpr std::string_view kPrefix = "model.language_model.";  // of the published checkpoints
+constexpr std::int64_t kVocabSize = 262'144;                   // of a configuration that does not say
 
 /// 0 for the models of the family that have none.
 Result<std::uint64_t> values_per_layer(const ModelConfig& config) {
@@ -35,17 +35,36 @@ Result<std::uint64_t> values_per_layer(const ModelConfig& config) {
   return values->value_or(0);
 }
 
+/// Positions of images, sound and video read the pad token's row; the ids that stand for them lie outside the table in
+/// Gemma 3n, and inside it in Gemma 4.
+Result<std::shared_ptr<const Addressing>> read_addressing(const ModelConfig& config) {
+  UnigramConfig unigram{.vocab_size = kVocabSize, .image_token_id = {}, .other_media_token_ids = {}};
+  auto vocab = config.integer<std::int64_t>("vocab_size_per_layer_input");
+  if (!vocab) return vocab.error();
+  unigram.vocab_size = vocab->value_or(kVocabSize);
+  auto pad = config.integer<std::int64_t>("pad_token_id");
+  if (!pad) return pad.error();
+  unigram.pad_token_id = pad->value_or(0);
+  auto image = config.integer<std::int64_t>("image_token_id");
+  if (!image) return image.error();
+  unigram.image_token_id = *image;
+  for (const std::string_view key : {"audio_token_id", "video_token_id"}) {
+    auto media = config.integer<std::int64_t>(key);
+    if (!media) return media.error();
+    if (*media) unigram.other_media_token_ids.push_back(**media);
+  }
+  auto addressing = make_unigram(unigram);
+  if (!addressing) return make_error(ErrorCode::kMalformed, "{}: {}", config.path(), addressing.error().message);
+  return addressing;
+}
+
 Result<std::vector<AddressedTable>> addressed_tables(const ModelConfig& config, const TokenMapSource& /*token_map*/) {
   auto values = values_per_layer(config);
   if (!values) return values.error();
   if (*values == 0) return std::vector<AddressedTable>();
-  auto vocab = config.integer<std::int64_t>("vocab_size_per_layer_input");
-  if (!vocab) return vocab.error();
-  auto image = config.integer<std::int64_t>("image_token_id");
-  if (!image) return image.error();
-  auto addressing = make_unigram({vocab->value_or(0), *image});
-  if (!addressing) return make_error(ErrorCode::kMalformed, "{}: {}", config.path(), addressing.error().message);
-  return std::vector<AddressedTable>{{std::string(kNames.front()), 0, *std::move(addressing)}};
+  auto addressing = read_addressing(config);
+  if (!addressing) return addressing.error();
+  return std::vector<AddressedTable>{{fmt::format("{}{}", kPrefix, kName), 0, *std::move(addressing)}};
 }
 
 std::optional<RowFormat> row_format_of(Dtype dtype) {
@@ -59,10 +78,10 @@ std::optional<RowFormat> row_format_of(Dtype dtype) {
 
 Result<Table> find_table(const ModelFiles& files, const ModelConfig& config, const AddressedTable& addressed) {
   Table table;
-  table.name = addressed.name;
-  for (const std::string_view name : kNames) {
-    if (files.tensors.tensors().find(fmt::format("{}.weight", name))) table.name = name;
-  }
+  const std::array<std::string, 1> names = {fmt::format("{}.weight", kName)};
+  auto prefix = find_prefix(files, names);
+  if (!prefix) return prefix.error();
+  table.name = fmt::format("{}{}", prefix->value_or(kPrefix), kName);
   auto rows = require_tensor(files, table.name + ".weight", "hidden_size_per_layer_input of config.json tells of it");
   if (!rows) return rows.error();
   const auto format = row_format_of(rows->dtype);

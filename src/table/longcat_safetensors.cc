@@ -18,7 +18,8 @@ constexpr std::array<std::string_view, 3> kKnownAs = {"longcat_flash_ngram", "lo
                                                       "LongcatFlashNgramForCausalLM"};
 // Older configurations say "over-encoding".
 constexpr std::array<std::string_view, 2> kToldBy = {"ngram_vocab_size_ratio", "oe_vocab_size_ratio"};
-constexpr std::string_view kName = "model.ngram_embeddings";
+constexpr std::string_view kName = "ngram_embeddings";
+constexpr std::string_view kPrefix = "model.";  // of the published checkpoint
 
 /// The value under the first of two names that is there, which one of them must be.
 template <class T>
@@ -54,7 +55,7 @@ Result<Expected> expected_table(const ModelConfig& config) {
   auto constants = derive_longcat(*longcat);
   if (!constants) return make_error(ErrorCode::kMalformed, "{}: {}", config.path(), constants.error().message);
   auto addressing = make_longcat(*longcat, *constants);
-  return Expected{{std::string(kName), 0, std::move(addressing)}, *std::move(constants)};
+  return Expected{{fmt::format("{}{}", kPrefix, kName), 0, std::move(addressing)}, *std::move(constants)};
 }
 
 Result<std::vector<AddressedTable>> addressed_tables(const ModelConfig& config, const TokenMapSource& /*token_map*/) {
@@ -67,11 +68,15 @@ Result<std::vector<Table>> find_tables(const ModelFiles& files, const ModelConfi
                                        const TokenMapSource& /*token_map*/) {
   auto expected = expected_table(config);
   if (!expected) return expected.error();
+  const std::array<std::string, 1> names = {fmt::format("{}.embedders.0.weight", kName)};
+  auto prefix = find_prefix(files, names);
+  if (!prefix) return prefix.error();
   Table table;
+  table.name = fmt::format("{}{}", prefix->value_or(kPrefix), kName);
   Component values{"values", 0, {}};
   const std::vector<std::uint64_t>& sizes = expected->constants.head_sizes;
   for (std::size_t head = 0; head < sizes.size(); ++head) {
-    auto embedder = require_tensor(files, fmt::format("{}.embedders.{}.weight", kName, head),
+    auto embedder = require_tensor(files, fmt::format("{}.embedders.{}.weight", table.name, head),
                                    fmt::format("config.json tells of {} embedders", sizes.size()));
     if (!embedder) return embedder.error();
     auto shape = row_shape(files, *embedder);
@@ -85,7 +90,6 @@ Result<std::vector<Table>> find_tables(const ModelFiles& files, const ModelConfi
     return tensor_error(files, *embedder, ErrorCode::kMismatch,
                         fmt::format("has {} rows, but {} follow from config.json", shape->rows, sizes[head]));
   }
-  table.name = expected->addressed.name;
   table.rows = rows_of(values);
   table.row_bytes = values.row_bytes;
   table.row_format = RowFormat::kBf16;

@@ -13,9 +13,16 @@ namespace {
 
 constexpr std::array kFamilies = {&kQwenFamily, &kDeepseekFamily, &kLongcatFamily, &kGemmaFamily};
 
+/// An empty list and a size of 0 say that there is none.
+bool tells_of_table(const checkpoint::ModelConfig& config, std::string_view key) {
+  if (auto size = config.integer<std::int64_t>(key)) return size->value_or(0) != 0;
+  auto layers = config.integers<std::int64_t>(key);
+  return !layers || (*layers && !(*layers)->empty());  // what is neither, the family's reader refuses
+}
+
 bool tells_of_table(const checkpoint::ModelConfig& config, const ModelFamily& family) {
   return std::any_of(family.told_by.begin(), family.told_by.end(),
-                     [&](std::string_view key) { return config.has(key); });
+                     [&](std::string_view key) { return tells_of_table(config, key); });
 }
 
 /// What the model calls itself: its type, then its architectures.

@@ -39,7 +39,7 @@ struct ModelFiles {
 struct ModelFamily {
   std::string_view name;                       // of its addressing
   std::span<const std::string_view> known_as;  // model types and architectures
-  std::span<const std::string_view> told_by;   // config keys, any of which tells of a table
+  std::span<const std::string_view> told_by;   // config keys: any that is no 0 and no empty list tells of a table
   Result<std::vector<AddressedTable>> (*addressed_tables)(const checkpoint::ModelConfig& config,
                                                           const TokenMapSource& token_map);
   Result<std::vector<Table>> (*find_tables)(const ModelFiles& files, const checkpoint::ModelConfig& config,

@@ -30,13 +30,18 @@ using checkpoint::SafetensorsTensor;
 constexpr std::array<std::string_view, 4> kKnownAs = {"qwen4_exp", "qwen4_exp_text", "Qwen4ExpForConditionalGeneration",
                                                       "Qwen4ExpForCausalLM"};
 constexpr std::array<std::string_view, 1> kToldBy = {"ple_layer_ids"};
-constexpr std::array<std::string_view, 3> kPrefixes = {"model.language_model.", "model.", "language_model.model."};
+constexpr std::string_view kPrefix = "model.language_model.";  // of the published checkpoints
+
+/// What is left out of text_config has the language model's default there, whatever the top level says for others.
+std::string text_key(const ModelConfig& config, std::string_view key) {
+  return fmt::format("{}{}", config.has("text_config") ? "text_config." : "", key);
+}
 
 /// 0-based, ascending, each once.
 Result<std::set<std::uint32_t>> table_layers(const ModelConfig& config) {
-  auto ids = config.integers<std::uint32_t>("ple_layer_ids");
+  auto ids = config.integers<std::uint32_t>(text_key(config, "ple_layer_ids"));
   if (!ids) return ids.error();
-  const auto layers_in_all = config.integer<std::uint32_t>("num_hidden_layers");
+  const auto layers_in_all = config.integer<std::uint32_t>(text_key(config, "num_hidden_layers"));
   if (!layers_in_all) return layers_in_all.error();
   std::set<std::uint32_t> layers;
   for (const std::uint32_t id : ids->value_or(std::vector<std::uint32_t>())) {
@@ -52,16 +57,17 @@ Result<std::set<std::uint32_t>> table_layers(const ModelConfig& config) {
 
 /// Of a list the first element counts, as in transformers.
 Result<std::int64_t> eos_token_id(const ModelConfig& config) {
-  auto ids = config.integers<std::int64_t>("eos_token_id");
+  const std::string key = text_key(config, "eos_token_id");
+  auto ids = config.integers<std::int64_t>(key);
   if (!ids) return ids.error();
   if (ids->has_value() && !(*ids)->empty()) return (*ids)->front();
-  return config.error(ErrorCode::kMalformed, "eos_token_id", "which pads the n-grams");
+  return config.error(ErrorCode::kMalformed, key, "which pads the n-grams");
 }
 
-/// Sets `value` to that of `key`, if it is there.
+/// Sets `value` to that of the language model's `key`, if it is there.
 template <class T>
 Result<void> take(const ModelConfig& config, std::string_view key, T& value) {
-  auto found = config.integer<T>(key);
+  auto found = config.integer<T>(text_key(config, key));
   if (!found) return found.error();
   if (*found) value = **found;
   return {};
@@ -111,7 +117,7 @@ Result<std::vector<LayerTable>> layer_tables(const ModelConfig& config) {
     qwen->dense_index = static_cast<std::uint32_t>(tables.size());
     auto constants = derive_qwen_ple(*qwen);
     if (!constants) return make_error(ErrorCode::kMalformed, "{}: {}", config.path(), constants.error().message);
-    tables.push_back({{table_name(kPrefixes.front(), layer), layer, make_qwen_ple(*qwen, *constants)}, *constants});
+    tables.push_back({{table_name(kPrefix, layer), layer, make_qwen_ple(*qwen, *constants)}, *constants});
   }
   return tables;
 }
@@ -134,28 +140,31 @@ class LayerFinder {
     if (auto located = locate(); !located) return located.error();
     using Step = Result<void> (LayerFinder::*)();
     for (const Step step : {&LayerFinder::read_form, &LayerFinder::check_declared_type, &LayerFinder::read_rows,
-                            &LayerFinder::read_table_scale, &LayerFinder::check_shape, &LayerFinder::check_constants}) {
+                            &LayerFinder::read_table_scale, &LayerFinder::refuse_other_scales,
+                            &LayerFinder::check_shape, &LayerFinder::check_constants}) {
       if (auto done = (this->*step)(); !done) return done.error();
     }
     return std::move(table_);
   }
 
  private:
-  /// The names of the table's tensors: model classes differ in what stands before "layers".
+  /// The names of the table's tensors.
   Result<void> locate() {
-    const auto& tensors = files_.tensors.tensors();
-    for (const std::string_view prefix : kPrefixes) {
-      const std::string name = table_name(prefix, expected_.addressed.layer);
-      const bool whole = tensors.find(name + ".weight").has_value();
-      if (!whole && !tensors.find(name + ".shard_0.weight")) continue;
-      table_.name = name;
-      for (std::size_t k = 0; !whole && tensors.find(fmt::format("{}.shard_{}.weight", name, k)); ++k) {
-        shards_.push_back(fmt::format("{}.shard_{}", name, k));
-      }
-      if (whole) shards_.push_back(name);
-      return {};
+    const std::string base = table_name("", expected_.addressed.layer);
+    const std::array<std::string, 2> firsts = {base + ".weight", base + ".shard_0.weight"};
+    auto prefix = find_prefix(files_, firsts);
+    if (!prefix) return prefix.error();
+    if (!*prefix) return refuse_other_forms();
+    table_.name = fmt::format("{}{}", **prefix, base);
+    const auto whole = tensor(table_.name + ".weight");
+    for (std::size_t k = 0; tensor(fmt::format("{}.shard_{}.weight", table_.name, k)); ++k) {
+      shards_.push_back(fmt::format("{}.shard_{}", table_.name, k));
     }
-    return refuse_other_forms();
+    if (whole && !shards_.empty()) {
+      return tensor_error(files_, *whole, ErrorCode::kMalformed, "holds the table, but so do the shards beside it");
+    }
+    if (whole) shards_.push_back(table_.name);
+    return {};
   }
 
   /// Tables in forms of other engines, by the names of their tensors.
@@ -207,14 +216,18 @@ class LayerFinder {
   Result<void> check_declared_type() {
     auto declared = config_.text("ple_embedding_dtype");
     if (!declared) return declared.error();
-    if (!*declared) return {};
-    for (const auto& [name, dtype] : {std::pair{"float8_e4m3fn", Dtype::kF8E4M3}, std::pair{"bfloat16", Dtype::kBF16},
-                                      std::pair{"float16", Dtype::kF16}, std::pair{"float32", Dtype::kF32}}) {
-      if (**declared == name && dtype_ == dtype) return {};
+    if (!*declared || **declared == "auto" || (*declared)->empty()) return {};
+    std::string_view name = **declared;
+    if (name.starts_with("torch.")) name.remove_prefix(6);
+    if (name == "nf4") return config_.error(ErrorCode::kUnsupported, "ple_embedding_dtype", "which is not served");
+    using Named = std::pair<std::string_view, Dtype>;
+    for (const auto& [known, dtype] :
+         {Named{"float8_e4m3fn", Dtype::kF8E4M3}, Named{"float8_e4m3", Dtype::kF8E4M3}, Named{"fp8", Dtype::kF8E4M3},
+          Named{"bfloat16", Dtype::kBF16}, Named{"bf16", Dtype::kBF16}, Named{"float16", Dtype::kF16},
+          Named{"fp16", Dtype::kF16}, Named{"float32", Dtype::kF32}, Named{"fp32", Dtype::kF32},
+          Named{"nvfp4", Dtype::kU8}}) {
+      if (known == name && dtype_ == dtype) return {};
     }
-    if (**declared == "nvfp4" && dtype_ == Dtype::kU8) return {};
-    if (**declared == "nf4")
-      return config_.error(ErrorCode::kUnsupported, "ple_embedding_dtype", "which is not served");
     return config_.error(
         ErrorCode::kMismatch, "ple_embedding_dtype",
         fmt::format("but tensor '{}.weight' is of type {}", shards_.front(), checkpoint::dtype_name(dtype_)));
@@ -245,11 +258,29 @@ class LayerFinder {
   Result<void> read_table_scale() {
     if (table_.row_format == RowFormat::kFp8) return read_fp8_scale();
     if (table_.row_format == RowFormat::kNvfp4) return read_nvfp4_scale();
-    const auto scale = tensor(table_.name + ".weight_scale");
-    if (!scale) return {};
-    return tensor_error(
-        files_, *scale, ErrorCode::kMismatch,
-        fmt::format("is a scale, but the rows are of type {}, which has none", checkpoint::dtype_name(dtype_)));
+    return {};
+  }
+
+  /// What would change the values of rows of another form means that they are not of this one.
+  Result<void> refuse_other_scales() {
+    const auto& tensors = files_.tensors.tensors();
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const std::string_view name = tensors[i].name;
+      if (!name.starts_with(table_.name) || is_used_scale(name)) continue;
+      const std::string_view rest = name.substr(table_.name.size());
+      if (rest.find("scale") == std::string_view::npos && rest.find("bias") == std::string_view::npos) continue;
+      return tensor_error(files_, tensors[i], ErrorCode::kMismatch,
+                          fmt::format("is there, but {} rows have no such part", row_format_name(table_.row_format)));
+    }
+    return {};
+  }
+
+  bool is_used_scale(std::string_view name) const {
+    if (table_.row_format == RowFormat::kFp8) return name == table_.name + ".weight_scale";
+    if (table_.row_format != RowFormat::kNvfp4) return false;
+    return std::any_of(shards_.begin(), shards_.end(), [&](const std::string& shard) {
+      return name == shard + ".weight_scale" || name == shard + ".weight_scale_2";
+    });
   }
 
   /// Engines round it to bfloat16 before they multiply.
@@ -284,7 +315,7 @@ class LayerFinder {
     table_.layer = expected_.addressed.layer;
     table_.addressing = expected_.addressed.addressing;
     table_.bundle_rows = table_.addressing->heads_per_order();
-    auto divisor = config_.integer<std::uint64_t>("make_ngram_vocab_size_divisible_by");
+    auto divisor = config_.integer<std::uint64_t>(text_key(config_, "make_ngram_vocab_size_divisible_by"));
     if (!divisor) return divisor.error();
     const std::uint64_t multiple = divisor->value_or(128);
     if (multiple == 0) {
@@ -298,7 +329,7 @@ class LayerFinder {
                                       "of {}, follow from config.json: a shard is missing or not this model's",
                                       shards_.size(), table_.rows, used, multiple));
     }
-    auto width = config_.integer<std::uint64_t>("ple_embed_dim");
+    auto width = config_.integer<std::uint64_t>(text_key(config_, "ple_embed_dim"));
     if (!width) return width.error();
     const std::uint64_t heads = table_.addressing->rows_per_token();
     if (!*width || (**width % heads == 0 && **width / heads == table_.row_values)) return {};

@@ -26,6 +26,23 @@ Result<SafetensorsTensor> require_tensor(const ModelFiles& files, std::string_vi
                     printable(name), why);
 }
 
+Result<std::optional<std::string_view>> find_prefix(const ModelFiles& files, std::span<const std::string> names) {
+  std::optional<std::string_view> found;
+  for (const std::string_view prefix :
+       {"", "model.", "model.language_model.", "language_model.", "language_model.model."}) {
+    for (const std::string& name : names) {
+      const auto tensor = files.tensors.tensors().find(fmt::format("{}{}", prefix, name));
+      if (!tensor || found == prefix) continue;
+      if (found) {
+        return tensor_error(files, *tensor, ErrorCode::kMalformed,
+                            fmt::format("is there a second time, after '{}'", *found));
+      }
+      found = prefix;
+    }
+  }
+  return found;
+}
+
 Result<RowShape> row_shape(const ModelFiles& files, const SafetensorsTensor& tensor) {
   if (tensor.shape.size() == 2 && tensor.shape[0] > 0 && tensor.shape[1] > 0) {
     return RowShape{tensor.shape[0], tensor.shape[1]};

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +19,10 @@ Error tensor_error(const ModelFiles& files, const checkpoint::SafetensorsTensor&
 /// The tensor of that name; kMalformed, ending in `why` it must be there, if it is missing.
 Result<checkpoint::SafetensorsTensor> require_tensor(const ModelFiles& files, std::string_view name,
                                                      std::string_view why);
+
+/// What model classes put before the names of a language model's tensors. Of these the one under which there is a
+/// tensor of one of `names`; nothing if there is none. kMalformed where there are several.
+Result<std::optional<std::string_view>> find_prefix(const ModelFiles& files, std::span<const std::string> names);
 
 /// Its rows and the bytes of each; kMalformed for another rank than 2, or no rows.
 struct RowShape {

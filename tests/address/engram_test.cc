@@ -217,9 +217,16 @@ TEST(Longcat, RefusesConfigurationsNoModelCanHave) {
   refuse(released_longcat(), &C::vocab_size, INT64_MAX, derive, "size_ratio 78");
 }
 
+TEST(Unigram, PositionsOfImagesAndSoundReadThePadRow) {
+  const Made made = *make_unigram({100, 50, {51, 200}, 3});
+  EXPECT_EQ(rows_of(*made, {49, 50, 51, 52, 200, 100}), (std::vector<RowId>{49, 3, 3, 52, 3, 0}));
+  EXPECT_EQ(made->image_token_id(), 50);
+  expect_refused(make_unigram({100, {}, {}, 100}), ErrorCode::kUsage, {"pad_token_id 100", "100 tokens"});
+}
+
 TEST(Unigram, RefusesAnEmptyVocabulary) {
-  expect_refused(make_unigram({0, std::nullopt}), ErrorCode::kUsage, {"vocab_size 0"});
-  expect_refused(make_unigram({-1, std::nullopt}), ErrorCode::kUsage, {"vocab_size -1"});
+  expect_refused(make_unigram({0, {}, {}}), ErrorCode::kUsage, {"vocab_size 0"});
+  expect_refused(make_unigram({-1, {}, {}}), ErrorCode::kUsage, {"vocab_size -1"});
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ Model any_model() {
     }
     default: {
       const auto vocab = in<std::int64_t>(1, 5000);
-      return {*make_unigram({vocab, std::nullopt}), vocab, {-1, vocab}};
+      return {*make_unigram({vocab, {}, {}}), vocab, {-1, vocab}};
     }
   }
 }

@@ -132,6 +132,36 @@ class Forms(Safetensors):
         self.assertEqual(document["family"], "unigram")
         self.assertEqual(document["tables"][0]["rows"], [[5], [0], [31], [5]])
 
+    def test_gemma_4_reads_the_pad_row_where_no_text_is(self):
+        small = checkpoints.small_gemma()
+        small.config |= {"model_type": "gemma4", "architectures": ["Gemma4ForConditionalGeneration"],
+                         "image_token_id": 30, "audio_token_id": 29, "video_token_id": 28}
+        small.config["text_config"]["pad_token_id"] = 2
+        document = self.json("address", self.written(small), "--tokens", "27 28 29 30 31 40")
+        self.assertEqual(document["tables"][0]["rows"], [[27], [2], [2], [2], [31], [0]])
+
+    def test_names_of_other_classes_of_the_models(self):
+        for make, name in [(lambda: checkpoints.micro_qwen("U8"), "model.language_model."), (checkpoints.tiny_deepseek, ""),
+                           (checkpoints.toy_longcat, "model."), (checkpoints.small_gemma, "model.language_model.")]:
+            for prefix in ["", "model.", "language_model.", "model.language_model.", "language_model.model."]:
+                small = make()
+                small.shards = [{prefix + key.removeprefix(name): tensor for key, tensor in shard.items()}
+                                for shard in small.shards]
+                rows = next(iter(small.rows.values()))
+                folder = self.written(small, f"{small.config['model_type']}-{prefix}")
+                table = self.json("inspect", folder)["tables"][0]["name"]
+                self.assertTrue(table.startswith(prefix), table)
+                self.assertEqual([row["raw"] for row in self.rows(folder, table, [0, len(rows) - 1])["rows"]],
+                                 [rows[0].hex(), rows[-1].hex()])
+
+    def test_names_of_types_in_the_config(self):
+        for dtype, names in [("BF16", ["bfloat16", "torch.bfloat16", "bf16", "auto", ""]),
+                             ("F8_E4M3", ["float8_e4m3fn", "torch.float8_e4m3fn", "float8_e4m3", "fp8"]), ("U8", ["nvfp4"])]:
+            for name in names:
+                small = checkpoints.micro_qwen(dtype)
+                small.config = checkpoints.micro_config(ple_embedding_dtype=name)
+                self.assertEqual(len(self.json("inspect", self.written(small))["tables"]), 1, name)
+
     def test_inspect(self):
         small = checkpoints.micro_qwen("U8")
         document = self.json("inspect", self.written(small))
@@ -239,9 +269,48 @@ class BadParts(Safetensors):
                          config=checkpoints.micro_config(ple_embedding_dtype=declared))
         small = checkpoints.micro_qwen("BF16")
         small.shards[0][MICRO_TABLE + ".weight_scale"] = Tensor("BF16", [1], struct.pack("<H", 0x3951))
-        self.refused("mismatch", small, ".weight_scale", "BF16")
+        self.refused("mismatch", small, ".weight_scale", "bf16")
         small = checkpoints.micro_qwen("F8_E4M3")
         self.refused("unsupported", small, "nf4", config=checkpoints.micro_config(ple_embedding_dtype="nf4"))
+
+    def test_parts_of_another_form(self):
+        for dtype, part in [("BF16", ".shard_0.weight_scale"), ("BF16", ".weight_scale_inv"), ("BF16", ".shard_1.biases"),
+                            ("F8_E4M3", ".shard_0.weight_scale"), ("F8_E4M3", ".weight_scale_inv"), ("U8", ".weight_scale")]:
+            small = checkpoints.micro_qwen(dtype)
+            small.shards[3][MICRO_TABLE + part] = Tensor("BF16", [1], struct.pack("<H", 0x3951))
+            self.refused("mismatch", small, MICRO_TABLE + part)
+
+    def test_a_table_that_is_there_twice(self):
+        small = checkpoints.micro_qwen("BF16")
+        small.shards[0][MICRO_TABLE + ".weight"] = Tensor("BF16", [MICRO_ROWS, 32])
+        self.refused("malformed", small, MICRO_TABLE + ".weight", "shards beside it")
+        for small, name in [(checkpoints.micro_qwen("BF16"), MICRO_TABLE + ".shard_0.weight"),
+                            (checkpoints.tiny_deepseek(), "layers.1.engram.embed.weight"),
+                            (checkpoints.toy_longcat(), "model.ngram_embeddings.embedders.0.weight"),
+                            (checkpoints.small_gemma(), "model.language_model.embed_tokens_per_layer.weight")]:
+            other = "language_model.model." + name.removeprefix("model.").removeprefix("language_model.")
+            tensor = next(shard[name] for shard in small.shards if name in shard)
+            small.shards[0][other] = Tensor(tensor.dtype, tensor.shape)
+            self.refused("malformed", small, "a second time")
+
+    def test_tables_of_layers_that_the_config_leaves_out(self):
+        small = checkpoints.micro_qwen("BF16")
+        small.shards[0][MICRO_TABLE.replace(".1.", ".3.") + ".shard_0.weight"] = Tensor("BF16", [4, 32])
+        self.refused("mismatch", small, "layers.3.", "belongs to another")
+        small = checkpoints.small_gemma()
+        del small.config["text_config"]["hidden_size_per_layer_input"]
+        self.refused("mismatch", small, "tells of no table", "embed_tokens_per_layer")
+
+    def test_defaults_of_the_language_model_stand_below_no_key_of_the_top_level(self):
+        small = checkpoints.micro_qwen("BF16")
+        folder = self.written(small)
+        addressed = self.json("address", folder, "--tokens", "3 4 1 6 7")["tables"]
+        for key, value in [("seed", 42), ("ngram_size", 2), ("make_ngram_vocab_size_divisible_by", 7)]:
+            small.config = checkpoints.micro_config() | {key: value}
+            self.written(small)
+            self.assertEqual(self.json("address", folder, "--tokens", "3 4 1 6 7")["tables"], addressed, key)
+        small.config["eos_token_id"] = small.config["text_config"].pop("eos_token_id")
+        self.refused("malformed", small, "text_config.eos_token_id is missing")
 
     def test_a_shard_of_the_table_is_missing(self):
         for shard in [4, 2]:
@@ -328,6 +397,11 @@ class BadParts(Safetensors):
         folder = checkpoints.write_checkpoint(self.folder / "plain", {"model_type": "llama"},
                                               [{"model.embed_tokens.weight": Tensor("BF16", [4, 4])}])
         self.assertEqual(self.json("inspect", folder)["tables"], [])
+        for config in [{"model_type": "gemma4_assistant", "text_config": {"hidden_size_per_layer_input": 0}},
+                       {"model_type": "qwen9", "ple_layer_ids": []},
+                       {"model_type": "deepseek_v41", "text_config": {"engram_layer_ids": []}}]:
+            (folder / "config.json").write_text(json.dumps(config))
+            self.assertEqual(self.json("inspect", folder)["tables"], [], config)
 
 
 class PublishedSizes(Safetensors):
