@@ -120,7 +120,7 @@ Result<void> check_declared_rows(const ModelConfig& config, const std::vector<La
   return {};
 }
 
-Result<Table> find_table(const ModelFiles& files, const ModelConfig& config, const LayerTable& expected) {
+Result<Table> find_table(const ModelTensors& files, const ModelConfig& config, const LayerTable& expected) {
   const AddressedTable& addressed = expected.addressed;
   Table table;
   const std::array<std::string, 1> names = {addressed.name + ".weight"};
@@ -164,7 +164,7 @@ Result<Table> find_table(const ModelFiles& files, const ModelConfig& config, con
   return table;
 }
 
-Result<std::vector<Table>> find_tables(const ModelFiles& files, const ModelConfig& config,
+Result<std::vector<Table>> find_tables(const ModelTensors& files, const ModelConfig& config,
                                        const TokenMapSource& token_map) {
   auto expected = layer_tables(config, token_map);
   if (!expected) return expected.error();

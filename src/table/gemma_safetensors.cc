@@ -76,7 +76,7 @@ std::optional<RowFormat> row_format_of(Dtype dtype) {
   }
 }
 
-Result<Table> find_table(const ModelFiles& files, const ModelConfig& config, const AddressedTable& addressed) {
+Result<Table> find_table(const ModelTensors& files, const ModelConfig& config, const AddressedTable& addressed) {
   Table table;
   const std::array<std::string, 1> names = {fmt::format("{}.weight", kName)};
   auto prefix = find_prefix(files, names);
@@ -114,7 +114,7 @@ Result<Table> find_table(const ModelFiles& files, const ModelConfig& config, con
   return table;
 }
 
-Result<std::vector<Table>> find_tables(const ModelFiles& files, const ModelConfig& config,
+Result<std::vector<Table>> find_tables(const ModelTensors& files, const ModelConfig& config,
                                        const TokenMapSource& token_map) {
   auto expected = addressed_tables(config, token_map);
   if (!expected) return expected.error();

@@ -64,7 +64,7 @@ Result<std::vector<AddressedTable>> addressed_tables(const ModelConfig& config, 
   return std::vector<AddressedTable>{std::move(expected->addressed)};
 }
 
-Result<std::vector<Table>> find_tables(const ModelFiles& files, const ModelConfig& config,
+Result<std::vector<Table>> find_tables(const ModelTensors& files, const ModelConfig& config,
                                        const TokenMapSource& /*token_map*/) {
   auto expected = expected_table(config);
   if (!expected) return expected.error();

@@ -29,7 +29,7 @@ struct AddressedTable {
 using TokenMapSource = std::function<Result<std::optional<TokenMap>>()>;
 
 /// A model in safetensors form, and what reads the numbers in it.
-struct ModelFiles {
+struct ModelTensors {
   const checkpoint::Safetensors& tensors;
   const io::FileOpener& open;
 };
@@ -42,7 +42,7 @@ struct ModelFamily {
   std::span<const std::string_view> told_by;   // config keys: any that is no 0 and no empty list tells of a table
   Result<std::vector<AddressedTable>> (*addressed_tables)(const checkpoint::ModelConfig& config,
                                                           const TokenMapSource& token_map);
-  Result<std::vector<Table>> (*find_tables)(const ModelFiles& files, const checkpoint::ModelConfig& config,
+  Result<std::vector<Table>> (*find_tables)(const ModelTensors& files, const checkpoint::ModelConfig& config,
                                             const TokenMapSource& token_map);
 };
 

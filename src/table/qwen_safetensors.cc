@@ -133,7 +133,7 @@ Result<std::vector<AddressedTable>> addressed_tables(const ModelConfig& config, 
 /// Reads one layer's table out of the checkpoint.
 class LayerFinder {
  public:
-  LayerFinder(const ModelFiles& files, const ModelConfig& config, const LayerTable& expected)
+  LayerFinder(const ModelTensors& files, const ModelConfig& config, const LayerTable& expected)
       : files_(files), config_(config), expected_(expected) {}
 
   Result<Table> find() {
@@ -359,7 +359,7 @@ class LayerFinder {
 
   std::optional<SafetensorsTensor> tensor(const std::string& name) const { return files_.tensors.tensors().find(name); }
 
-  const ModelFiles& files_;
+  const ModelTensors& files_;
   const ModelConfig& config_;
   const LayerTable& expected_;
   std::vector<std::string> shards_;  // their tensors' names, less ".weight"
@@ -367,7 +367,7 @@ class LayerFinder {
   Table table_;
 };
 
-Result<std::vector<Table>> find_tables(const ModelFiles& files, const ModelConfig& config,
+Result<std::vector<Table>> find_tables(const ModelTensors& files, const ModelConfig& config,
                                        const TokenMapSource& /*token_map*/) {
   auto expected = layer_tables(config);
   if (!expected) return expected.error();

@@ -16,17 +16,18 @@ namespace rowtide {
 using checkpoint::Dtype;
 using checkpoint::SafetensorsTensor;
 
-Error tensor_error(const ModelFiles& files, const SafetensorsTensor& tensor, ErrorCode code, std::string_view message) {
+Error tensor_error(const ModelTensors& files, const SafetensorsTensor& tensor, ErrorCode code,
+                   std::string_view message) {
   return make_error(code, "{}: tensor '{}': {}", files.tensors.path_of(tensor), printable(tensor.name), message);
 }
 
-Result<SafetensorsTensor> require_tensor(const ModelFiles& files, std::string_view name, std::string_view why) {
+Result<SafetensorsTensor> require_tensor(const ModelTensors& files, std::string_view name, std::string_view why) {
   if (const auto tensor = files.tensors.tensors().find(name)) return *tensor;
   return make_error(ErrorCode::kMalformed, "{}: tensor '{}' is missing; {}", files.tensors.files().front().path,
                     printable(name), why);
 }
 
-Result<std::optional<std::string_view>> find_prefix(const ModelFiles& files, std::span<const std::string> names) {
+Result<std::optional<std::string_view>> find_prefix(const ModelTensors& files, std::span<const std::string> names) {
   std::optional<std::string_view> found;
   for (const std::string_view prefix :
        {"", "model.", "model.language_model.", "language_model.", "language_model.model."}) {
@@ -43,7 +44,7 @@ Result<std::optional<std::string_view>> find_prefix(const ModelFiles& files, std
   return found;
 }
 
-Result<RowShape> row_shape(const ModelFiles& files, const SafetensorsTensor& tensor) {
+Result<RowShape> row_shape(const ModelTensors& files, const SafetensorsTensor& tensor) {
   if (tensor.shape.size() == 2 && tensor.shape[0] > 0 && tensor.shape[1] > 0) {
     return RowShape{tensor.shape[0], tensor.shape[1]};
   }
@@ -55,7 +56,8 @@ std::uint64_t rows_of(const Component& component) {
   return component.extents.empty() ? 0 : component.extents.back().first_row + component.extents.back().rows;
 }
 
-Result<void> append_rows(const ModelFiles& files, const SafetensorsTensor& tensor, Dtype dtype, Component& component) {
+Result<void> append_rows(const ModelTensors& files, const SafetensorsTensor& tensor, Dtype dtype,
+                         Component& component) {
   if (tensor.dtype != dtype) {
     return tensor_error(files, tensor, ErrorCode::kMalformed,
                         fmt::format("is of type {}, where {} is expected", checkpoint::dtype_name(tensor.dtype),
@@ -75,7 +77,7 @@ Result<void> append_rows(const ModelFiles& files, const SafetensorsTensor& tenso
 
 namespace {
 
-Result<void> read_tensor(const ModelFiles& files, const SafetensorsTensor& tensor, std::span<std::byte> out) {
+Result<void> read_tensor(const ModelTensors& files, const SafetensorsTensor& tensor, std::span<std::byte> out) {
   auto file = files.open(files.tensors.path_of(tensor));
   if (!file) return file.error();
   return (*file)->read(tensor.offset, out);
@@ -89,7 +91,7 @@ std::uint64_t elements_of(const SafetensorsTensor& tensor) {
 
 }  // namespace
 
-Result<float> read_scale(const ModelFiles& files, const SafetensorsTensor& tensor) {
+Result<float> read_scale(const ModelTensors& files, const SafetensorsTensor& tensor) {
   const bool is_f32 = tensor.dtype == Dtype::kF32;
   if ((!is_f32 && tensor.dtype != Dtype::kBF16) || elements_of(tensor) != 1) {
     return tensor_error(files, tensor, ErrorCode::kMalformed,
@@ -106,7 +108,7 @@ Result<float> read_scale(const ModelFiles& files, const SafetensorsTensor& tenso
                       fmt::format("{} is no scale: all rows would be zero or not finite", scale));
 }
 
-Result<std::vector<std::uint64_t>> read_integers(const ModelFiles& files, const SafetensorsTensor& tensor,
+Result<std::vector<std::uint64_t>> read_integers(const ModelTensors& files, const SafetensorsTensor& tensor,
                                                  std::size_t count) {
   if (tensor.dtype != Dtype::kI64 || elements_of(tensor) != count) {
     return tensor_error(files, tensor, ErrorCode::kMismatch,
