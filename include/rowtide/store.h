@@ -128,9 +128,10 @@ class Store {
   virtual ~Store() = default;
 
   /// Opens the table's files for direct reads (io_uring where the kernel allows it, else a pread pool),
-  /// probing each feature by a real read. Nothing is written. Errors: as of opening the files; kUsage for a
-  /// budget below kMemoryBytesMin or other than the process's; kResource for one beyond the machine's memory or
-  /// its cgroup's, and for kResident where table and kMemoryBytesMin do not fit the budget.
+  /// probing each feature by a real read. Nothing is written. Errors: as of opening the files; kMismatch for one that
+  /// was replaced or written to since the checkpoint was opened; kUsage for a budget below kMemoryBytesMin or other
+  /// than the process's; kResource for one beyond the machine's memory or its cgroup's, and for kResident where table
+  /// and kMemoryBytesMin do not fit the budget.
   static Result<std::shared_ptr<Store>> open(Table table, StoreOptions options = {});
 
   virtual const Table& table() const = 0;

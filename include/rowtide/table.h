@@ -20,6 +20,7 @@ struct Extent {
   std::uint64_t first_row = 0;
   std::uint64_t rows = 0;
   std::uint64_t header_bytes = 0;  // what stands before the tensor data of that file; 0: not known
+  std::uint64_t file_stamp = 0;    // tells the file from what may stand in its place later; 0: not known
 };
 
 /// A part of every row, and where those parts lie. Most tables have one, the whole row; checkpoints that keep the

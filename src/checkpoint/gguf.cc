@@ -54,7 +54,7 @@ Result<Part> open_part(const std::string& path, const io::FileOpener& open) {
   if (!split) return split.error();
   if (split->number != 0) header->metadata = {};  // only the first part's is asked for
   const std::uint64_t header_bytes = header->header_bytes;
-  return Part{{path, (*file)->bytes(), header_bytes}, *std::move(header), *split};
+  return Part{{path, (*file)->bytes(), header_bytes, (*file)->stamp()}, *std::move(header), *split};
 }
 
 std::string name_ending(std::uint64_t number, std::uint64_t count) {

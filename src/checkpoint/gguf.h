@@ -19,6 +19,7 @@ struct GgufFile {
   std::string path;
   std::uint64_t bytes = 0;
   std::uint64_t header_bytes = 0;  // where its data section starts
+  std::uint64_t stamp = 0;         // of io::File
 };
 
 struct Gguf {

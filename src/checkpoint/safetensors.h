@@ -24,6 +24,7 @@ struct SafetensorsFile {
   std::string path;
   std::uint64_t bytes = 0;
   std::uint64_t header_bytes = 0;  // where its data section starts
+  std::uint64_t stamp = 0;         // of io::File
 };
 
 /// Tensors are told of by views that live as long as this does, and stay where it is moved to.

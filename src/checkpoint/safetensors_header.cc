@@ -230,7 +230,7 @@ Result<SafetensorsFile> read_safetensors_header(const io::File& file, const std:
   HeaderVisitor visitor(data_start, file.bytes() - data_start, before, list);
   if (auto read = read_json(file, kLengthBytes, *length, visitor); !read) return read.error();
   if (auto covered = check_cover(file, list, first, data_start); !covered) return covered.error();
-  return SafetensorsFile{file.path(), file.bytes(), data_start};
+  return SafetensorsFile{file.path(), file.bytes(), data_start, file.stamp()};
 }
 
 }  // namespace rowtide::checkpoint

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "io/file_stamp.h"
 #include "io/pread_pool.h"
 #include "io/uring_queue.h"
 
@@ -36,6 +37,7 @@ AlignedBuffer aligned_buffer(std::size_t bytes) {
 struct OpenFile {
   int descriptor = -1;
   std::uint64_t bytes = 0;
+  std::uint64_t stamp = 0;
   std::uint64_t device_id = 0;
   std::uint32_t block_bytes = kBlockBytes;
 
@@ -44,6 +46,7 @@ struct OpenFile {
   OpenFile& operator=(OpenFile&& other) noexcept {
     std::swap(descriptor, other.descriptor);
     bytes = other.bytes;
+    stamp = other.stamp;
     device_id = other.device_id;
     block_bytes = other.block_bytes;
     return *this;
@@ -87,6 +90,7 @@ Result<OpenFile> open_with(const std::string& path, int flags) {
     return make_error(ErrorCode::kIo, "{}: cannot be examined: {}", path, errno_text(errno));
   }
   file.bytes = static_cast<std::uint64_t>(info.st_size);
+  file.stamp = file_stamp(info);
   file.device_id = info.st_dev;
   return file;
 }
@@ -130,6 +134,7 @@ class DiskSource final : public BlockSource {
 
   std::uint32_t block_bytes() const override { return block_bytes_; }
   std::uint64_t file_bytes(std::uint32_t file) const override { return files_[file].bytes; }
+  std::uint64_t stamp(std::uint32_t file) const override { return files_[file].stamp; }
   const std::string& method() const override { return method_; }
   bool direct() const override { return direct_; }
   InFlightLimit& limit() override { return *limit_; }

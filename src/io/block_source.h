@@ -53,8 +53,10 @@ class BlockSource {
   virtual ~BlockSource() = default;
   virtual std::uint32_t block_bytes() const = 0;                   // a power of two
   virtual std::uint64_t file_bytes(std::uint32_t file) const = 0;  // length when it was opened
-  virtual const std::string& method() const = 0;                   // "io_uring, direct I/O", for people
-  virtual bool direct() const = 0;                                 // reads go past the page cache
+  /// As file_stamp() gives it (io/file_stamp.h) when it was opened; 0 for one that lies on no disk.
+  virtual std::uint64_t stamp(std::uint32_t /*file*/) const { return 0; }
+  virtual const std::string& method() const = 0;  // "io_uring, direct I/O", for people
+  virtual bool direct() const = 0;                // reads go past the page cache
   /// The limit on reads in flight that all queues of the device share.
   virtual InFlightLimit& limit() = 0;
   /// A queue of `depth` reads, all of which go into `buffer`. The buffer outlives the queue; its pages may be pinned

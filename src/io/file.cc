@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "io/file_stamp.h"
 
 namespace rowtide::io {
 namespace {
@@ -24,14 +25,18 @@ bool lies_within(std::uint64_t offset, std::size_t wanted, std::uint64_t bytes) 
 
 class DiskFile final : public File {
  public:
-  DiskFile(std::string path, int descriptor, std::uint64_t bytes)
-      : path_(std::move(path)), descriptor_(descriptor), bytes_(bytes) {}
+  DiskFile(std::string path, int descriptor, const struct stat& status)
+      : path_(std::move(path)),
+        descriptor_(descriptor),
+        bytes_(static_cast<std::uint64_t>(status.st_size)),
+        stamp_(file_stamp(status)) {}
   ~DiskFile() override { ::close(descriptor_); }
   DiskFile(const DiskFile&) = delete;
   DiskFile& operator=(const DiskFile&) = delete;
 
   const std::string& path() const override { return path_; }
   std::uint64_t bytes() const override { return bytes_; }
+  std::uint64_t stamp() const override { return stamp_; }
 
   Result<void> read(std::uint64_t offset, std::span<std::byte> out) const override {
     if (!lies_within(offset, out.size(), bytes_)) return past_end(path_, offset, out.size(), bytes_);
@@ -57,6 +62,7 @@ class DiskFile final : public File {
   const std::string path_;
   const int descriptor_;
   const std::uint64_t bytes_;
+  const std::uint64_t stamp_;
 };
 
 class MemoryFile final : public File {
@@ -104,7 +110,7 @@ Result<std::unique_ptr<File>> open_file(const std::string& path) {
   // Without this a header of some kilobytes would drag megabytes of read-ahead in. Advice only: its failure is no
   // error.
   ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM);
-  return std::unique_ptr<File>(new DiskFile(path, descriptor, static_cast<std::uint64_t>(status.st_size)));
+  return std::unique_ptr<File>(new DiskFile(path, descriptor, status));
 }
 
 std::unique_ptr<File> memory_file(std::string path, std::vector<std::byte> content) {

@@ -18,6 +18,8 @@ class File {
   virtual ~File() = default;
   virtual const std::string& path() const = 0;
   virtual std::uint64_t bytes() const = 0;
+  /// As file_stamp() gives it (io/file_stamp.h) when the file was opened; 0 for one that lies on no disk.
+  virtual std::uint64_t stamp() const { return 0; }
   /// Fills `out` from `offset`, whole or not at all. kIo names path and offset; reading past the end
   /// (also of a file that shrank meanwhile) is kMalformed.
   virtual Result<void> read(std::uint64_t offset, std::span<std::byte> out) const = 0;

@@ -14,7 +14,6 @@
 #include "store/residency.h"
 #include "store/store_reader.h"
 #include "store/store_shared.h"
-#include "table/file_ranges.h"
 
 namespace rowtide {
 namespace {
@@ -95,14 +94,23 @@ class OpenStore final : public Store {
   bool prefetcher_refused_ = false;
 };
 
+/// The files are those that the table was found in, and hold it.
 Result<void> check_files(const Table& table, const RowMap& map, const io::BlockSource& source) {
   const auto& paths = map.paths();
-  for (const io::FileRange& rows : file_ranges(table)) {
-    const auto file = static_cast<std::uint32_t>(std::find(paths.begin(), paths.end(), rows.path) - paths.begin());
-    const std::uint64_t end = rows.offset + rows.bytes;  // RowMap::make checked the sum
-    if (end > source.file_bytes(file)) {
-      return make_error(ErrorCode::kMalformed, "{}: table {} needs {} bytes, the file has {}; it was cut short",
-                        rows.path, table.name, end, source.file_bytes(file));
+  for (const Component& component : table.components) {
+    for (const Extent& extent : component.extents) {
+      const auto file = static_cast<std::uint32_t>(std::find(paths.begin(), paths.end(), extent.path) - paths.begin());
+      const std::uint64_t end = extent.offset + extent.rows * component.row_bytes;  // RowMap::make checked the sum
+      if (end > source.file_bytes(file)) {
+        return make_error(ErrorCode::kMalformed, "{}: table {} needs {} bytes, the file has {}; it was cut short",
+                          extent.path, table.name, end, source.file_bytes(file));
+      }
+      const std::uint64_t now = source.stamp(file);
+      if (extent.file_stamp == 0 || now == 0 || now == extent.file_stamp) continue;
+      return make_error(ErrorCode::kMismatch,
+                        "{}: was replaced or written to after the checkpoint was opened, so table {} may not lie there "
+                        "any more; open the checkpoint again",
+                        extent.path, table.name);
     }
   }
   return {};

@@ -39,9 +39,9 @@ Result<std::vector<Table>> find_gemma_tables(const checkpoint::Gguf& gguf) {
   table.row_values = width;
   table.row_bytes = tensor->bytes / rows;
   table.row_format = *format;
-  table.components = {{"values",
-                       table.row_bytes,
-                       {{gguf.path_of(*tensor), tensor->offset, 0, rows, gguf.files[tensor->file].header_bytes}}}};
+  const checkpoint::GgufFile& file = gguf.files[tensor->file];
+  const Extent extent{file.path, tensor->offset, 0, rows, file.header_bytes, file.stamp};
+  table.components = {{"values", table.row_bytes, {extent}}};
   table.addressing = *std::move(addressing);
   return std::vector<Table>{std::move(table)};
 }

@@ -204,7 +204,8 @@ Result<Table> read_table(const Gguf& gguf, const Tensor& tensor) {
   table.row_values = tensor.shape[0];
   table.rows = tensor.shape[1];
   table.row_bytes = tensor.bytes / table.rows;
-  const Extent extent{gguf.path_of(tensor), tensor.offset, 0, table.rows, gguf.files[tensor.file].header_bytes};
+  const checkpoint::GgufFile& file = gguf.files[tensor.file];
+  const Extent extent{file.path, tensor.offset, 0, table.rows, file.header_bytes, file.stamp};
   table.components = {{"values", table.row_bytes, {extent}}};
   table.addressing = *std::move(addressing);
   table.bundle_rows = table.addressing->heads_per_order();

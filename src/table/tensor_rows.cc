@@ -71,7 +71,8 @@ Result<void> append_rows(const ModelTensors& files, const SafetensorsTensor& ten
         fmt::format("has rows of {} bytes, where {} are expected", tensor.bytes / shape->rows, component.row_bytes));
   }
   const checkpoint::SafetensorsFile& file = files.tensors.files()[tensor.file];
-  component.extents.push_back({file.path, tensor.offset, rows_of(component), shape->rows, file.header_bytes});
+  component.extents.push_back(
+      {file.path, tensor.offset, rows_of(component), shape->rows, file.header_bytes, file.stamp});
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <random>
 
+#include "io/file.h"
 #include "store/batch_plan.h"
 #include "store/open_store.h"
 #include "support/random_table.h"
@@ -197,6 +198,22 @@ TEST(Store, RefusesAFileThatIsTooShort) {
   ASSERT_FALSE(store.ok());
   EXPECT_EQ(store.error().code, ErrorCode::kMalformed);
   EXPECT_NE(store.error().message.find(table.components[0].extents[0].path), std::string::npos);
+}
+
+TEST(Store, RefusesAFileThatStandsInThePlaceOfTheOneOpened) {
+  const TempDir dir;
+  Table table = make_random_table(dir, {}, 9);
+  Extent& extent = table.components[0].extents[0];
+  extent.file_stamp = (*io::open_file(extent.path))->stamp();
+  ASSERT_NE(extent.file_stamp, 0u);
+  EXPECT_TRUE(Store::open(table, {.memory_bytes = kMemoryBytesMin}).ok());
+  const std::string other = dir.file("other");
+  std::filesystem::copy_file(extent.path, other);
+  std::filesystem::rename(other, extent.path);  // the same bytes, but who knows?
+  auto refused = Store::open(table, {.memory_bytes = kMemoryBytesMin});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kMismatch);
+  EXPECT_NE(refused.error().message.find(extent.path + ": was replaced"), std::string::npos) << refused.error().message;
 }
 
 TEST(Store, AFileCutShortWhileServingIsAnErrorAndNotARow) {
