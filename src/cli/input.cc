@@ -76,7 +76,11 @@ std::string read_text(const std::string& path, std::size_t longest) {
   bool from_input = path == "-";
   std::unique_ptr<std::FILE, decltype(close)> file(from_input ? stdin : std::fopen(path.c_str(), "rbe"), close);
   std::string name = from_input ? "standard input" : path;
-  if (!file) throw Failure(kExitRefused, "io", fmt::format("{}: cannot be opened: {}", name, errno_text(errno)));
+  if (!file) {
+    const int error = errno;
+    const char* const code = error == ENOENT || error == ENOTDIR ? "not_found" : "io";
+    throw Failure(kExitRefused, code, fmt::format("{}: cannot be opened: {}", name, errno_text(error)));
+  }
 
   std::string text;
   std::array<char, 1 << 16> buffer;

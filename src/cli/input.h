@@ -22,8 +22,8 @@ std::vector<std::string_view> split_list(std::string_view list);
 /// parse_size() of each piece of a list.
 std::vector<std::uint64_t> parse_sizes(std::string_view option, std::string_view list);
 
-/// The whole of a file, or of standard input for "-". Throws a Failure: a file that cannot be read, or one of more
-/// than `longest` bytes.
+/// The whole of a file, or of standard input for "-". Throws a Failure: a file that is not there (not_found) or
+/// cannot be read (io), or one of more than `longest` bytes.
 std::string read_text(const std::string& path, std::size_t longest = std::size_t{64} << 20);
 /// The same, of a file that must hold UTF-8.
 std::string read_utf8(const std::string& path);

@@ -192,7 +192,8 @@ class Address(ProgramTest):
 
     def test_files_that_do_not_serve(self):
         absent = self.folder / "absent"
-        self.fail_with(REFUSED, "io", "address", "--config", absent, "--tokens", "1", words=[absent, "errno 2"])
+        for source in [["--config", absent, "--tokens", "1"], [MODEL, "--tokens-file", absent]]:
+            self.fail_with(REFUSED, "not_found", "address", *source, words=[absent, "errno 2"])
         self.fail_with(REFUSED, "io", "address", "--family", "qwen_ple", "--tokens-file", self.folder, words=[self.folder])
         plain = self.file("plain.gguf", gguf())
         self.fail_with(REFUSED, "not_found", "address", plain, "--tokens", "1", words=[plain, "no conditional-memory table"])

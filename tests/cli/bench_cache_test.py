@@ -130,7 +130,7 @@ class BenchCache(ProgramTest):
 
     def test_input_that_is_refused(self):
         trace = self.trace([1, 2])
-        self.fail_with(REFUSED, "io", "bench", "cache", MODEL, "--trace", self.folder / "none", words=["none"])
+        self.fail_with(REFUSED, "not_found", "bench", "cache", MODEL, "--trace", self.folder / "none", words=["none"])
         for content in [b"", b"12345"]:
             path = self.file("odd.i32", content)
             self.fail_with(REFUSED, "malformed", "bench", "cache", MODEL, "--trace", path, words=[path, "int32"])

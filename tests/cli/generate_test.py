@@ -220,7 +220,7 @@ class Generate(ProgramTest):
         self.fail_with(REFUSED, "llama", "generate", "-m", plain, "-p", "a", words=[plain, "cannot load the model", "error loading model"])
         ended = self.run_program("generate", "-m", plain, "-p", "a")
         self.assertIn("no conditional-memory table", ended.messages)
-        self.fail_with(REFUSED, "io", "generate", "-m", MODEL, "-f", absent, words=[absent])
+        self.fail_with(REFUSED, "not_found", "generate", "-m", MODEL, "-f", absent, words=[absent])
 
     def test_logits_that_are_no_numbers_are_an_error(self):
         content = bytearray(MODEL.read_bytes())

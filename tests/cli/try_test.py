@@ -100,7 +100,7 @@ class Try(ProgramTest):
         self.fail_with(REFUSED, "not_found", "try", absent, words=[absent])
         plain = self.file("plain.gguf", gguf())
         self.fail_with(REFUSED, "unsupported", "try", plain, words=[plain, "nothing to compare"])
-        self.fail_with(REFUSED, "io", "try", self.model, "--prompt-file", absent, words=[absent])
+        self.fail_with(REFUSED, "not_found", "try", self.model, "--prompt-file", absent, words=[absent])
         self.fail_with(USAGE, "usage", "try", self.model, "--prompt-file", self.file("empty", ""), words=["empty"])
         self.fail_with(USAGE, "usage", "try", self.model, "--repeat", "1", words=["--repeat"])
         self.fail_with(USAGE, "usage", "try", self.model, "--tokens", "-1", words=["--tokens"])
