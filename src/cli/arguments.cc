@@ -31,6 +31,32 @@ CLI::Option* add(CLI::App& app, std::string_view names, std::string_view value_n
   return option->option_text(std::string(value_name));
 }
 
+bool takes_value(const CLI::App& app, const std::string& name) {
+  if (!name.starts_with('-')) return false;  // positional arguments have names too
+  const CLI::Option* const option = app.get_option_no_throw(name);
+  return option != nullptr && option->get_items_expected_min() > 0;
+}
+
+/// CLI11 takes `--name=` for `--name` alone, whose value is the next argument: an empty value becomes an argument.
+Arguments with_empty_values(const CLI::App& app, const Arguments& given) {
+  Arguments arguments;
+  for (auto argument = given.begin(); argument != given.end(); ++argument) {
+    if (*argument == "--") {  // no options follow
+      arguments.insert(arguments.end(), argument, given.end());
+      break;
+    }
+    const std::string name = argument->substr(0, argument->find('='));
+    const bool ends_at_equals = argument->size() == name.size() + 1;
+    if (argument->starts_with("--") && ends_at_equals && takes_value(app, name)) {
+      arguments.insert(arguments.end(), {name, ""});
+      continue;
+    }
+    arguments.push_back(*argument);
+    if (takes_value(app, *argument) && argument + 1 != given.end()) arguments.push_back(*++argument);  // whatever it is
+  }
+  return arguments;
+}
+
 }  // namespace
 
 std::string help_footer(std::string_view examples) {
@@ -111,9 +137,11 @@ void ArgumentParser::refused(const std::string& name, const std::string& reason)
   })->group("");
 }
 
-bool ArgumentParser::parse(const Arguments& arguments) {
+bool ArgumentParser::parse(const Arguments& given) {
+  Arguments arguments = with_empty_values(*app_, given);
+  std::ranges::reverse(arguments);  // CLI11 takes them from the back
   try {
-    app_->parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the back
+    app_->parse(std::move(arguments));
     return true;
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app_->help());

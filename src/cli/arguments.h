@@ -53,7 +53,7 @@ class ArgumentParser {
 
   /// False when help was asked for and has been printed. Throws a usage Failure that names the argument, with the
   /// nearest option where one is unknown.
-  bool parse(const Arguments& arguments);
+  bool parse(const Arguments& given);
 
   /// A usage Failure that ends with where to look.
   [[noreturn]] void fail(std::string_view what) const;

@@ -48,6 +48,23 @@ class Usage(ProgramTest):
         self.fail_with(USAGE, "usage", "rows", MODEL, words=["--ids is required"])
         self.fail_with(USAGE, "usage", "rows", MODEL, "--ids", words=["--ids"])
 
+    def test_an_empty_value_is_a_value(self):
+        family = ["address", "--family", "qwen_ple"]
+        for command, option, rest in [(family, "--tokens", []), (family + ["--tokens", "7"], "--history", []),
+                                      (["inspect", MODEL], "--jsn", []), (["rows", MODEL], "--ids", []),
+                                      (["rows", MODEL, "--ids", "1"], "--format", []),
+                                      (family + ["--tokens", "7"], "--history", ["5"]),
+                                      (["bench", "rows", MODEL], "--method", ["--repeat", "1"])]:
+            with self.subTest(command, option=option, rest=rest):
+                joined = self.run_program(*command, option + "=", *rest, "--json")
+                apart = self.run_program(*command, option, "", *rest, "--json")
+                self.assertEqual((joined.code, joined.output), (apart.code, apart.output))
+        self.fail_with(USAGE, "usage", *family, "--tokens", "1", "--history=", "5", words=["one of PATH, --family"])
+        self.assertEqual(self.json(*family, "--tokens=")["tables"][0]["rows"], [])
+        # What follows an option's name is its value, even if it looks like that.
+        self.fail_with(USAGE, "usage", *family, "--tokens", "--history=", words=["--tokens: '--history=' is not an id"])
+        self.assertIn("rowtide: --ids=: cannot be opened", self.run_program("inspect", "--", "--ids=").messages)
+
     def test_options_that_contradict_each_other_are_refused_in_either_order(self):
         pairs = [("rows", [MODEL, "--ids", "1"], ["--format", "raw"], ["--format", "f32"]),
                  ("address", ["--tokens", "1"], [MODEL], ["--family", "qwen_ple"]),
