@@ -34,6 +34,8 @@ class Descriptor {
   int fd_;
 };
 
+std::uint64_t page_bytes() { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
+
 /// Pages of [begin, end), which begins at a page, that are in memory; -1 with errno set.
 std::int64_t resident_pages(int fd, std::uint64_t begin, std::uint64_t end, std::uint64_t page) {
   void* const map = ::mmap(nullptr, end - begin, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(begin));
@@ -49,7 +51,7 @@ std::int64_t resident_pages(int fd, std::uint64_t begin, std::uint64_t end, std:
 }  // namespace
 
 Result<std::uint64_t> resident_bytes(const std::string& path, std::uint64_t begin, std::uint64_t end) {
-  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t page = page_bytes();
   const Descriptor file(path);
   if (file.get() < 0) return make_error(ErrorCode::kIo, "{}: {}", path, errno_text(errno));
   begin = begin / page * page;
@@ -77,7 +79,10 @@ Result<double> share_after_evicting(const std::string& path, std::uint64_t begin
   const auto resident = resident_bytes(path, begin, end);
   if (!resident) return resident.error();
   end = std::min(end, file.bytes());
-  return begin < end ? static_cast<double>(*resident) / static_cast<double>(end - begin) : 0.0;
+  if (begin >= end) return 0.0;
+  const std::uint64_t page = page_bytes();  // whole pages are resident
+  const std::uint64_t pages = (end + page - 1) / page - begin / page;
+  return static_cast<double>(*resident) / static_cast<double>(page * pages);
 }
 
 }  // namespace
