@@ -154,6 +154,11 @@ class BenchRowsTest(ProgramTest):
         self.assertEqual(self.result(report, "mmap", 128)["reads"], 0)
         self.assertEqual(self.result(report, "rowtide", 128)["bytes_read"], 0)
 
+    def test_a_copy_holds_what_each_batch_size_asks_for(self):
+        report = self.report("--synthetic", "16MiB", "--dir", self.folder, "--state", "warm", "--trace", "decode", "--batch",
+                             "16,2048", "--rows", "4096", "--repeat", "2", "--method", "memcpy,mmap,rowtide")
+        self.assertEqual(sorted(result["batch_rows"] for result in report["results"]), 3 * [16] + 3 * [2048])
+
     def test_warm_rows_that_do_not_fit_the_budget(self):
         self.fail_with(FAILED, "resource", "bench", "rows", "--synthetic", "128MiB", "--row-bytes", "512", "--dir",
                        self.folder, "--method", "rowtide", "--state", "warm", "--memory", "32MiB", "--batch", "2048",
@@ -203,6 +208,9 @@ class BenchRowsTest(ProgramTest):
                 self.skipTest(f"cannot lock {len(view)} bytes: {os.strerror(ctypes.get_errno())}")
             self.fail_with(FAILED, "resource", "bench", "rows", model, "--method", "mmap", "--rows", "64",
                            words=[model, "not cold", "100.0 %"])
+            # A page and a half of rows that begin within a page: as many bytes are in memory as there are, no more.
+            self.fail_with(FAILED, "resource", "bench", "rows", "--raw", model, "--row-bytes", 64, "--offset",
+                           len(view) - 6144, "--method", "mmap", "--batch", "16", "--rows", "64", words=["100.0 %"])
             libc.munlock(address, length)
             del first
         self.assertEqual(self.run_program("bench", "rows", model, "--method", "mmap", "--rows", "64").code, DONE)

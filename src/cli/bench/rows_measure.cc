@@ -136,9 +136,10 @@ Measurement RowsBench::measure(const std::string& name, std::size_t batch) {
 }
 
 GatherMethod& RowsBench::opened_method(const std::string& name, const Trace& trace) {
+  const MethodSettings settings{options_.memory_bytes, options_.state == BenchState::kResident};
   auto& method = open_[name];
+  if (name == "memcpy" && !settings.resident) method.reset();  // what it copied, another batch size does not ask for
   if (!method) {
-    const MethodSettings settings{options_.memory_bytes, options_.state == BenchState::kResident};
     std::vector<RowId> copied;
     if (name == "memcpy") {
       for (const auto* part : {&trace.wake, &trace.before, &trace.timed, &trace.counted}) {

@@ -28,7 +28,7 @@ struct Measurement {
   std::vector<float> batch_us;  // of the first batches
 };
 
-/// Runs measurements one after the other; keeps what is warm from one to the next.
+/// Runs measurements one after the other; keeps what is warm from one to the next, but for copies of some rows.
 class RowsBench {
  public:
   RowsBench(const BenchRowsOptions& options, const BenchSource& source, const BenchTraceMaker& trace);
