@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <optional>
 #include <span>
 
@@ -11,7 +10,6 @@
 #include "cli/input.h"
 #include "cli/json_output.h"
 #include "cli/model_config.h"
-#include "rowtide/checkpoint.h"
 
 namespace rowtide::cli {
 namespace {
@@ -55,23 +53,11 @@ std::vector<AddressedTable> find_tables(const AddressOptions& options) {
   const std::string token_map = options.token_map.value_or("");
   if (options.family) return tables_of_family(*options.family, token_map);
   if (options.config) return tables_of_config(*options.config, read_text(*options.config), token_map);
-  Checkpoint checkpoint = opened(Checkpoint::open(*options.path, {.token_map = token_map}));
   std::vector<AddressedTable> tables;
-  for (const Table& table : checkpoint.tables()) tables.push_back({table.name, table.layer, table.addressing});
-  if (tables.empty()) {
-    throw Failure(kExitRefused, "not_found",
-                  fmt::format("{}: holds no conditional-memory table, so its tokens have no rows", *options.path));
+  for (const Table& table : tables_of_checkpoint(*options.path, token_map)) {
+    tables.push_back({table.name, table.layer, table.addressing});
   }
   return tables;
-}
-
-/// Of families that hash compressed ids, a model whose tokenizer.json is not there has tables without addressing.
-void check_addressed(const AddressOptions& options, const std::vector<AddressedTable>& tables) {
-  if (std::ranges::all_of(tables, [](const AddressedTable& table) { return table.addressing != nullptr; })) return;
-  throw Failure(kExitRefused, "not_found",
-                fmt::format("{}: its model hashes compressed ids and has no tokenizer.json beside it; give --token-map "
-                            "with that file, or identity if the token ids are compressed already",
-                            options.path ? *options.path : *options.config));
 }
 
 void print(const std::vector<TokenId>& tokens, const AddressedTable& table, std::span<const RowId> ids) {
@@ -100,11 +86,9 @@ ExitCode run_address(const Arguments& arguments) {
   AddressOptions options;
   if (!read_options(arguments, options)) return kExitDone;
   std::vector<AddressedTable> tables = find_tables(options);
-  check_addressed(options, tables);
-  std::string family(tables.front().addressing->family());
-  if (options.token_map && !hashes_compressed_ids(family)) {
-    throw usage_failure("--token-map: {} hashes the tokenizer's own ids, there is no vocabulary compression", family);
-  }
+  const std::string& source = options.path ? *options.path : options.config ? *options.config : *options.family;
+  for (const AddressedTable& table : tables) check_addressed(source, table.addressing);
+  check_token_map_belongs(options.token_map, *tables.front().addressing);
   std::vector<TokenId> tokens = options.tokens ? parse_ids("--tokens", *options.tokens)
                                                : parse_ids("--tokens-file", read_text(*options.tokens_file));
 
@@ -124,7 +108,8 @@ ExitCode run_address(const Arguments& arguments) {
     }
   }
   if (options.json) {
-    print_json({{"family", family}, {"tables", std::move(listed)}, {"history_after", history}});
+    print_json(
+        {{"family", tables.front().addressing->family()}, {"tables", std::move(listed)}, {"history_after", history}});
   } else if (!history.empty()) {
     fmt::print(stderr, "the next chunk's --history: {}\n", fmt::join(history, ","));
   }

@@ -15,6 +15,7 @@
 #include "cli/failure.h"
 #include "cli/nearest.h"
 #include "io/file.h"
+#include "rowtide/checkpoint.h"
 #include "table/token_map_file.h"
 
 namespace rowtide::cli {
@@ -74,8 +75,27 @@ constexpr Family kFamilies[] = {{"qwen_ple", false, released_qwen_tables},
 
 }  // namespace
 
-bool hashes_compressed_ids(std::string_view family) {
-  return std::ranges::any_of(kFamilies, [&](const Family& known) { return known.name == family && known.compresses; });
+std::vector<Table> tables_of_checkpoint(const std::string& path, const std::string& token_map) {
+  Checkpoint checkpoint = opened(Checkpoint::open(path, {.token_map = token_map}));
+  if (!checkpoint.tables().empty()) return checkpoint.tables();
+  throw Failure(kExitRefused, "not_found",
+                fmt::format("{}: holds no conditional-memory table, so its tokens have no rows", path));
+}
+
+void check_addressed(const std::string& path, const std::shared_ptr<const Addressing>& addressing) {
+  if (addressing) return;
+  throw Failure(kExitRefused, "not_found",
+                fmt::format("{}: its model hashes compressed ids and has no tokenizer.json beside it; give --token-map "
+                            "with that file, or identity if the token ids are compressed already",
+                            path));
+}
+
+void check_token_map_belongs(const std::optional<std::string>& token_map, const Addressing& addressing) {
+  const std::string_view name = addressing.family();
+  const bool compresses =
+      std::ranges::any_of(kFamilies, [&](const Family& family) { return family.name == name && family.compresses; });
+  if (!token_map || compresses) return;
+  throw usage_failure("--token-map: {} hashes the tokenizer's own ids, there is no vocabulary compression", name);
 }
 
 std::vector<AddressedTable> tables_of_family(const std::string& name, const std::string& token_map) {

@@ -5,6 +5,7 @@ import json
 import random
 import unittest
 
+import checkpoints
 from program import MODEL, ProgramTest, REFUSED, ROW_BYTES, SOURCE, TABLE, USAGE, gguf
 
 CHUNK = 32
@@ -90,6 +91,22 @@ class BenchCache(ProgramTest):
                                  "--policy", "lru", "--memory", "1MiB")
             self.assertEqual((document["lookups"], document["rows_per_lookup"]), (lookups, rows), family)
 
+    def test_a_checkpoint_that_hashes_compressed_ids(self):
+        folder = checkpoints.tiny_deepseek().write(self.folder / "model")
+        tokens = [token % 500 for token in some_tokens(500)]
+        trace = self.trace(tokens)
+        self.fail_with(REFUSED, "not_found", "bench", "cache", folder, "--trace", trace,
+                       words=[folder, "compressed ids", "tokenizer.json", "--token-map"])
+        longer_map = self.file("map.i32le", array.array("i", [*range(250), *range(250), *range(250, 500)]).tobytes())
+        for token_map in ["identity", longer_map]:
+            addressed = self.json("address", folder, "--token-map", token_map, "--tokens", ",".join(map(str, tokens)))
+            rows = addressed["tables"][0]["rows"]
+            bundles = {tuple(row[at:at + 8]) for row in rows for at in [0, 8, 16]}
+            document = self.json("bench", "cache", folder, "--token-map", token_map, "--trace", trace, "--policy", "lru",
+                                 "--memory", "1MiB")
+            self.assertEqual((document["table"], document["row_bytes"], document["lookups"], document["distinct"]),
+                             ("layers.1.engram.embed", 66, 1500, len(bundles)))
+
     def test_a_table_for_people(self):
         trace = self.trace(some_tokens(300))
         text = self.succeed("bench", "cache", MODEL, "--trace", trace, "--memory", "1MiB,1GiB,1000").output
@@ -113,7 +130,9 @@ class BenchCache(ProgramTest):
             ([MODEL], ["--trace", "--text"]),
             ([MODEL, "--trace", trace, "--text", trace], ["--trace", "--text"]),
             (["--family", "qwen_ple", "--trace", trace], ["--row-bytes"]),
-            ([MODEL, "--token-map", "identity", "--trace", trace], ["--token-map goes with a --family"]),
+            ([MODEL, "--token-map", "identity", "--trace", trace], ["--token-map: qwen_ple hashes the tokenizer's own ids"]),
+            (["--family", "longcat", "--row-bytes", "90", "--token-map", "identity", "--trace", trace],
+             ["--token-map: longcat hashes the tokenizer's own ids"]),
             (["--family", "engram_demo", "--row-bytes", "256", "--trace", trace], ["--token-map"]),
             ([MODEL, "--row-bytes", "90", "--trace", trace], ["--row-bytes"]),
             (["--family", "qwen_ple", "--row-bytes", "90", "--text", trace], ["--text needs a PATH"]),

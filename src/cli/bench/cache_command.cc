@@ -15,7 +15,6 @@
 #include "cli/model_config.h"
 #include "cli/progress.h"
 #include "cli/text_table.h"
-#include "rowtide/checkpoint.h"
 
 namespace rowtide::cli {
 namespace {
@@ -51,7 +50,7 @@ bool read_options(const Arguments& arguments, BenchCacheOptions& options) {
   parser.optional("--family", "NAME", options.family,
                   "a family as released, as in `rowtide address`; needs --row-bytes");
   parser.optional("--token-map", "FILE", options.token_map,
-                  "with an Engram family: the model's tokenizer.json, int32 compressed ids, or identity");
+                  "for an Engram family: the model's tokenizer.json, int32 compressed ids, or identity");
   parser.number("--row-bytes", options.row_bytes, 0, 65536, "bytes of a row, with --family; of IQ4_NL rows 90");
   parser.optional("--trace", "FILE", options.trace, "token ids, int32 little-endian; scripts/corpora.sh makes some");
   parser.optional("--text", "FILE", options.text, "text for the tokenizer that PATH brings; - is standard input");
@@ -69,9 +68,6 @@ bool read_options(const Arguments& arguments, BenchCacheOptions& options) {
   if (options.trace.has_value() == options.text.has_value()) parser.fail("give one of --trace and --text");
   if (options.text && !options.path) parser.fail("--text needs a PATH, whose tokenizer cuts it");
   if (options.family.has_value() != (options.row_bytes > 0)) parser.fail("--row-bytes goes with --family");
-  if (options.token_map && !hashes_compressed_ids(options.family.value_or(""))) {
-    parser.fail("--token-map goes with a --family that hashes compressed ids");
-  }
   options.policies = cache_policies();
   if (policies) {
     auto names = split_list(*policies);
@@ -84,21 +80,21 @@ bool read_options(const Arguments& arguments, BenchCacheOptions& options) {
 
 /// The table whose rows are asked for. Of several, the first.
 Table find_table(const BenchCacheOptions& options) {
+  const std::string token_map = options.token_map.value_or("");
+  Table table;
   if (options.family) {
-    AddressedTable addressed = tables_of_family(*options.family, options.token_map.value_or("")).front();
-    Table table;
+    AddressedTable addressed = tables_of_family(*options.family, token_map).front();
     table.name = addressed.name;
     table.rows = addressed.addressing->row_count();
     table.row_bytes = options.row_bytes;
     table.components = {{"values", table.row_bytes, {{.path = {}, .rows = table.rows}}}};
     table.addressing = addressed.addressing;
-    return table;
+  } else {
+    table = tables_of_checkpoint(*options.path, token_map).front();
+    check_addressed(*options.path, table.addressing);
   }
-  Checkpoint checkpoint = opened(Checkpoint::open(*options.path));
-  auto addressed = std::ranges::find_if(checkpoint.tables(), [](const Table& t) { return t.addressing != nullptr; });
-  if (addressed != checkpoint.tables().end()) return *addressed;
-  throw Failure(kExitRefused, "not_found",
-                fmt::format("{}: holds no conditional-memory table, so its tokens have no rows", *options.path));
+  check_token_map_belongs(options.token_map, *table.addressing);
+  return table;
 }
 
 std::vector<std::int32_t> find_tokens(const BenchCacheOptions& options) {
