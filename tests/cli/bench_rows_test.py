@@ -1,5 +1,6 @@
 """rowtide bench rows: every source, trace and state, what is reported, and what is refused. No speeds are judged."""
 import ctypes
+import math
 import mmap
 import os
 import pathlib
@@ -10,6 +11,7 @@ import tempfile
 import time
 import unittest
 
+import checkpoints
 from program import (DONE, FAILED, MODEL, PROGRAM, ProgramTest, REFUSED, ROW_BYTES, ROWS, TABLE_BYTES, TABLE_OFFSET,
                      USAGE, gguf)
 
@@ -153,6 +155,29 @@ class BenchRowsTest(ProgramTest):
             self.assertGreaterEqual(result["rows"], 2 * 4096)
         self.assertEqual(self.result(report, "mmap", 128)["reads"], 0)
         self.assertEqual(self.result(report, "rowtide", 128)["bytes_read"], 0)
+
+    def test_every_form_of_checkpoint(self):
+        """Rows are drawn all over the table, whatever ids a family knows, and without a tokenizer.json too."""
+        tokens = self.tokens(600)
+        for name, small, per_token in [("deepseek", checkpoints.tiny_deepseek(), 24),
+                                       ("longcat", checkpoints.toy_longcat(), 4),
+                                       ("gemma", checkpoints.small_gemma(), 1),
+                                       ("qwen", checkpoints.micro_qwen("BF16"), 4)]:
+            folder = small.write(self.folder / name)
+            rows = len(next(iter(small.rows.values())))
+            for trace in [["uniform"], ["zipf"], ["decode"], ["prefill"], ["text", "--text", tokens]]:
+                with self.subTest(name, trace=trace[0]):
+                    batch = min(rows, 24 * per_token) // per_token * per_token
+                    report = self.report(folder, "--trace", *trace, "--method", "pread1", "--batch", batch,
+                                         "--rows", 8 * batch, "--repeat", "1")
+                    result = self.result(report, "pread1")
+                    expected = rows * (1 - math.exp(-batch / rows))  # distinct rows of a uniform batch
+                    share = result["unique_rows"] / result["batches"] / expected
+                    self.assertTrue(0.3 < share < 1.5, share)
+            report = self.report(folder, "--trace", "decode", "--method", "rowtide", "--rows", "96", "--repeat", "1")
+            self.assertEqual(self.result(report, "rowtide")["batch_rows"], per_token)
+        self.fail_with(USAGE, "usage", "bench", "rows", self.folder / "deepseek", "--trace", "decode", "--batch", "16",
+                       words=["16 is no multiple of 24"])
 
     def test_a_copy_holds_what_each_batch_size_asks_for(self):
         report = self.report("--synthetic", "16MiB", "--dir", self.folder, "--state", "warm", "--trace", "decode", "--batch",

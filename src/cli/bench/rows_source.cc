@@ -20,6 +20,7 @@
 #include "io/scratch_file.h"
 #include "rowtide/checkpoint.h"
 #include "table/file_ranges.h"
+#include "table/token_map_file.h"
 
 namespace rowtide::cli {
 namespace {
@@ -93,7 +94,8 @@ Table bare_table(const std::string& path, std::uint64_t offset, std::uint64_t ro
 }
 
 Table checkpoint_table(const std::string& path) {
-  Checkpoint checkpoint = opened(Checkpoint::open(path));
+  // Traces are of made ids, for which no vocabulary is to be compressed.
+  Checkpoint checkpoint = opened(Checkpoint::open(path, {.token_map = std::string(kIdentityMap)}));
   if (!checkpoint.tables().empty()) return checkpoint.tables().front();
   throw Failure(kExitRefused, "not_found", fmt::format("{}: holds no conditional-memory table", path));
 }

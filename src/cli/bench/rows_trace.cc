@@ -27,42 +27,70 @@ std::uint64_t zipf_rank(std::uint64_t random, std::uint64_t count) {
   return std::min(static_cast<std::uint64_t>(rank), count - 1);
 }
 
-/// A bare file taken for a table of n-grams: 2 orders of 8 heads, each head a sixteenth of the rows.
+/// Stands for an addressing: n-grams of `orders`, each with `heads_per_order` heads of equal size. Any token id counts.
 class EvenHeads final : public Addressing {
  public:
-  explicit EvenHeads(std::uint64_t rows) : head_rows_(rows / kRowsPerToken) {}
+  EvenHeads(std::uint64_t rows, std::span<const std::uint32_t> orders, std::uint32_t heads_per_order)
+      : orders_(orders.begin(), orders.end()), heads_(heads_per_order), head_rows_(rows / rows_per_token()) {}
   std::string_view family() const override { return "even_heads"; }
-  std::span<const std::uint32_t> orders() const override { return kOrders; }
-  std::uint32_t heads_per_order() const override { return kHeads; }
-  std::uint64_t row_count() const override { return head_rows_ * kRowsPerToken; }
-  std::size_t history_tokens() const override { return 2; }
-  History start() const override { return {0, 0}; }
+  std::span<const std::uint32_t> orders() const override { return orders_; }
+  std::uint32_t heads_per_order() const override { return heads_; }
+  std::uint64_t row_count() const override { return head_rows_ * rows_per_token(); }
+  std::size_t history_tokens() const override { return orders_.back() - 1; }
+  History start() const override { return History(history_tokens(), 0); }
   std::optional<TokenId> image_token_id() const override { return std::nullopt; }
 
   void rows(std::span<const TokenId> tokens, History& history, std::span<RowId> ids) const override {
-    TokenId before = history.empty() ? 0 : history.back();
-    TokenId earlier = history.size() < 2 ? 0 : history[history.size() - 2];
-    std::size_t at = 0;
+    History window = start();  // oldest first
+    const std::size_t known = std::min(history.size(), window.size());
+    std::copy(history.end() - static_cast<std::ptrdiff_t>(known), history.end(),
+              window.end() - static_cast<std::ptrdiff_t>(known));
+    RowId* out = ids.data();
     for (const TokenId token : tokens) {
-      const std::uint64_t bigram =
-          splitmix64(splitmix64(static_cast<std::uint64_t>(token)) ^ static_cast<std::uint64_t>(before));
-      const std::uint64_t trigram = splitmix64(bigram ^ static_cast<std::uint64_t>(earlier));
-      for (std::uint64_t head = 0; head < kRowsPerToken; ++head) {
-        const std::uint64_t hash = splitmix64((head < kHeads ? bigram : trigram) + head);
-        ids[at++] = head * head_rows_ + hash % head_rows_;
-      }
-      earlier = before;
-      before = token;
+      window.push_back(token);
+      out = hash(window, out);
+      window.erase(window.begin());
     }
-    history = {earlier, before};
+    history = std::move(window);
   }
 
  private:
-  static constexpr std::uint32_t kOrders[] = {2, 3};
-  static constexpr std::uint32_t kHeads = 8;
-  static constexpr std::uint64_t kRowsPerToken = 16;
+  /// The rows of the n-grams that end with the window's last token.
+  RowId* hash(const History& window, RowId* out) const {
+    std::uint64_t ngram = 0, head = 0, tokens = 0;
+    for (const std::uint32_t order : orders_) {
+      for (; tokens < order; ++tokens) {
+        ngram = splitmix64(ngram ^ static_cast<std::uint64_t>(window[window.size() - 1 - tokens]));
+      }
+      for (const std::uint64_t end = head + heads_; head < end; ++head) {
+        *out++ = head * head_rows_ + splitmix64(ngram + head) % head_rows_;
+      }
+    }
+    return out;
+  }
+
+  std::vector<std::uint32_t> orders_;  // ascending
+  std::uint32_t heads_;
   std::uint64_t head_rows_;
 };
+
+/// The rows of an n-gram of token ids that are not negative and far from any vocabulary.
+void rows_of_drawn(const Addressing& addressing, std::uint64_t ngram, std::span<RowId> ids) {
+  constexpr int kTokenBits = 40;
+  auto draw = [&](std::size_t i) { return static_cast<TokenId>(splitmix64(ngram + i) >> (64 - kTokenBits)); };
+  History history;
+  for (std::size_t i = 0; i < addressing.history_tokens(); ++i) history.push_back(draw(i + 1));
+  const TokenId last = draw(0);
+  addressing.rows({&last, 1}, history, ids);
+}
+
+/// Whether ids beyond the vocabulary have rows of their own. There are families to which they are all the same.
+bool tells_any_ids_apart(const Addressing& addressing) {
+  std::vector<RowId> some(addressing.rows_per_token()), others(some.size());
+  rows_of_drawn(addressing, 1, some);
+  rows_of_drawn(addressing, 2, others);
+  return some != others;
+}
 
 bool is_by_tokens(BenchTrace trace) { return trace != BenchTrace::kUniform && trace != BenchTrace::kZipf; }
 
@@ -70,12 +98,15 @@ bool is_by_tokens(BenchTrace trace) { return trace != BenchTrace::kUniform && tr
 
 BenchTraceMaker::BenchTraceMaker(const BenchRowsOptions& options, Table& table) : options_(options), rows_(table.rows) {
   if (!table.addressing && is_by_tokens(options.trace)) {
+    constexpr std::uint32_t kOrders[] = {2, 3}, kHeads = 8;
     if (table.rows < 16)
       throw Failure(kExitRefused, "unsupported",
                     fmt::format("{}: {} rows are too few for 16 heads", table.components.front().extents.front().path,
                                 table.rows));
-    table.addressing = std::make_shared<EvenHeads>(table.rows);
-    table.bundle_rows = table.addressing->heads_per_order();
+    table.addressing = std::make_shared<EvenHeads>(table.rows, kOrders, kHeads);
+    table.bundle_rows = kHeads;
+  } else if (const auto own = table.addressing; own && !tells_any_ids_apart(*own)) {
+    table.addressing = std::make_shared<EvenHeads>(table.rows, own->orders(), own->heads_per_order());
   }
   addressing_ = table.addressing;
   if (options.text) read_text(*options.text, kTextTokensMax);
@@ -133,14 +164,7 @@ std::vector<RowId> BenchTraceMaker::drawn(std::uint64_t salt, std::uint64_t rows
   const std::size_t per_token = addressing_->rows_per_token();
   ids.resize((rows + per_token - 1) / per_token * per_token);
   for (std::size_t at = 0; at < ids.size(); at += per_token) {
-    const std::uint64_t ngram = draw(at);
-    constexpr int kTokenBits = 40;  // as a token id: not negative, and far from any vocabulary
-    History history;
-    for (std::size_t i = 0; i < addressing_->history_tokens(); ++i) {
-      history.push_back(static_cast<TokenId>(splitmix64(ngram + i + 1) >> (64 - kTokenBits)));
-    }
-    const auto last = static_cast<TokenId>(splitmix64(ngram) >> (64 - kTokenBits));
-    addressing_->rows({&last, 1}, history, std::span(ids).subspan(at, per_token));
+    rows_of_drawn(*addressing_, draw(at), std::span(ids).subspan(at, per_token));
   }
   ids.resize(rows);
   return ids;

@@ -13,7 +13,7 @@ namespace rowtide::cli {
 class BenchTraceMaker {
  public:
   /// Throws a Failure: a text that cannot be read. Where the trace needs addressing and the table has none, the table
-  /// is given one of 16 heads.
+  /// is given one of 2 orders of 8 heads; where its own knows no ids beyond the vocabulary, one of as many heads.
   BenchTraceMaker(const BenchRowsOptions& options, Table& table);
 
   /// The batches asked for, or the trace's own.
