@@ -78,7 +78,9 @@ int probe_pread(const OpenFile& file, std::byte* buffer) {
 
 Result<OpenFile> open_with(const std::string& path, int flags) {
   OpenFile file;
-  file.descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
+  // A pipe without a writer would block for ever. The flag is taken back below: with it some kernels let a read through
+  // io_uring fail instead of waiting for the device.
+  file.descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
   if (file.descriptor < 0) {
     const int why = errno;
     const bool exhausted = why == EMFILE || why == ENFILE || why == ENOMEM;
@@ -88,6 +90,11 @@ Result<OpenFile> open_with(const std::string& path, int flags) {
   struct stat info{};
   if (::fstat(file.descriptor, &info) != 0) {
     return make_error(ErrorCode::kIo, "{}: cannot be examined: {}", path, errno_text(errno));
+  }
+  if (!S_ISREG(info.st_mode)) return make_error(ErrorCode::kUnsupported, "{}: is not a regular file", path);
+  const int set = ::fcntl(file.descriptor, F_GETFL);
+  if (set < 0 || ::fcntl(file.descriptor, F_SETFL, set & ~O_NONBLOCK) != 0) {
+    return make_error(ErrorCode::kIo, "{}: cannot be set to wait for its reads: {}", path, errno_text(errno));
   }
   file.bytes = static_cast<std::uint64_t>(info.st_size);
   file.stamp = file_stamp(info);

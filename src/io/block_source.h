@@ -72,7 +72,7 @@ struct BlockSourceOptions {
 
 /// Opens `paths` for block reads in the best way that works on all of them, found by reading the first
 /// block of each: io_uring with direct I/O, else a pool of pread threads, direct or buffered. A fall-back
-/// is logged once for each reason. Errors: kNotFound, kIo.
+/// is logged once for each reason. Errors: kNotFound, kIo, kResource; kUnsupported for what is no regular file.
 Result<std::unique_ptr<BlockSource>> open_block_source(const std::vector<std::string>& paths,
                                                        const BlockSourceOptions& options);
 

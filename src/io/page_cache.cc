@@ -18,7 +18,8 @@ constexpr std::uint64_t kWindowBytes = std::uint64_t{1} << 30;  // looked at at 
 
 class Descriptor {
  public:
-  explicit Descriptor(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  // O_NONBLOCK: a pipe that has no writer must not be waited for.
+  explicit Descriptor(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }

@@ -1,7 +1,9 @@
 // The queue of reads over real files, by io_uring and by the pread pool: the same contract.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <thread>
@@ -16,6 +19,7 @@
 
 #include "io/block_source.h"
 #include "io/uring_queue.h"
+#include "support/memory_disk.h"
 #include "support/random_table.h"
 
 namespace rowtide::io {
@@ -204,6 +208,36 @@ bool allow_little_pinned_memory() {
   if (::syscall(SYS_capset, &header, data) != 0) return false;
   const rlimit little{kBlocks * kBlock / 2, kBlocks * kBlock / 2};
   return ::setrlimit(RLIMIT_MEMLOCK, &little) == 0;
+}
+
+/// A file may become something else between a look at it and its opening. A pipe that nobody writes to would be waited
+/// for without end.
+TEST(BlockSource, RefusesWhatIsNoRegularFile) {
+  const TempDir dir;
+  const std::string pipe = dir.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const bool direct : {true, false}) {
+    for (const std::string& path : {pipe, dir.file(""), std::string("/dev/null")}) {
+      expect_refused(open_block_source({path}, {.allow_direct = direct}), ErrorCode::kUnsupported,
+                     {path, "not a regular file"});
+    }
+  }
+}
+
+/// Some kernels fail a read through io_uring that would have to wait, if the file does not block.
+TEST(BlockSource, ItsFilesBlock) {
+  const TempDir dir;
+  write_file(dir.file("blocks"), std::vector<std::byte>(kBlock));
+  const auto source = open_block_source({dir.file("blocks")}, {});
+  ASSERT_TRUE(source.ok()) << source.error().message;
+  int found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(entry.path(), gone) != dir.file("blocks")) continue;
+    EXPECT_EQ(::fcntl(std::stoi(entry.path().filename()), F_GETFL) & O_NONBLOCK, 0);
+    ++found;
+  }
+  EXPECT_EQ(found, 1);
 }
 
 TEST(ReadQueuePinning, IsDoneWithoutWhereItIsRefused) {
