@@ -152,8 +152,8 @@ Result<void> RunReader::complete(const io::Completion& completion) {
   }
   const bool whole_blocks = flight.got % source_.block_bytes() == 0;
   if ((!again && completion.result == 0) || !whole_blocks) {
-    return read_error(
-        run, fmt::format("the file ends at byte {}; it was cut short after it was opened", run.offset + flight.got));
+    return read_error(run, fmt::format("the file has nothing from byte {} on; it was cut short after it was opened",
+                                       run.offset + flight.got));
   }
   if (++flight.retries > kRetriesMax) return read_error(run, "the device keeps giving less than was asked for");
   wanted_.push_back(request_for(index));

@@ -236,6 +236,23 @@ TEST(Store, AFileCutShortWhileServingIsAnErrorAndNotARow) {
   }
 }
 
+/// Of a file that became empty a read tells only that there is nothing where it read, not where the end is.
+TEST(Store, AFileThatWasEmptiedIsNotSaidToEndWhereTheRowLay) {
+  for (const Way& way : kWays) {
+    if (way.mode == Mode::kResident) continue;  // needs the file no more once it is filled
+    TempDir dir;
+    const Table table = make_random_table(dir, {}, 10);
+    auto store = open_by(table, way);
+    auto reader = *store->reader();
+    std::filesystem::resize_file(table.components[0].extents[0].path, 0);
+    std::vector<std::byte> out(table.row_bytes);
+    const auto read = reader->read(std::vector<RowId>{4999}, raw(out));
+    ASSERT_FALSE(read.ok()) << way.name;
+    EXPECT_NE(read.error().message.find("has nothing from byte"), std::string::npos) << read.error().message;
+    EXPECT_EQ(read.error().message.find("ends at"), std::string::npos) << read.error().message;
+  }
+}
+
 TEST(Store, DepthOneStillServesEverything) {
   TempDir dir;
   const Table table = make_random_table(dir, {}, 11);
