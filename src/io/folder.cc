@@ -30,7 +30,9 @@ Result<std::vector<FolderEntry>> list_folder(const std::string& path) {
   const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
   if (!folder) return folder_error(path, errno);
   const int descriptor = ::dirfd(folder.get());
-  if (descriptor < 0) return folder_error(path, errno);
+  struct stat status{};
+  // Names can be read in a folder that may not be searched, and then nothing is known of any.
+  if (descriptor < 0 || ::fstatat(descriptor, ".", &status, 0) != 0) return folder_error(path, errno);
   std::vector<FolderEntry> entries;
   while (true) {
     errno = 0;
@@ -38,9 +40,11 @@ Result<std::vector<FolderEntry>> list_folder(const std::string& path) {
     if (found == nullptr && errno != 0) return folder_error(path, errno);
     if (found == nullptr) break;
     std::string name = found->d_name;
-    struct stat status{};
     if (name == "." || name == "..") continue;
-    if (::fstatat(descriptor, name.c_str(), &status, 0) != 0) continue;  // leads nowhere, or has just gone
+    if (::fstatat(descriptor, name.c_str(), &status, 0) != 0) {
+      if (errno != EACCES) continue;  // leads nowhere, or has just gone
+      status = {};                    // opening it will say so
+    }
     if (entries.size() == kFolderEntriesMax) {
       return make_error(ErrorCode::kResource, "{}: holds more than {} entries, the limit", path, kFolderEntriesMax);
     }

@@ -18,8 +18,9 @@ struct FolderEntry {
   std::int64_t modified_ns = 0;  // since the epoch
 };
 
-/// What lies in the folder at `path`, ascending by name; links that lead nowhere are left out. kNotFound, kIo;
-/// kUnsupported for what is no folder, kResource for one of more than kFolderEntriesMax entries.
+/// What lies in the folder at `path`, ascending by name; links that lead nowhere are left out, one that leads
+/// where this process may not look counts as a file. kNotFound, kIo (also of a folder that may be read and not
+/// searched); kUnsupported for what is no folder, kResource for one of more than kFolderEntriesMax entries.
 Result<std::vector<FolderEntry>> list_folder(const std::string& path);
 inline constexpr std::size_t kFolderEntriesMax = 100'000;
 
