@@ -54,12 +54,13 @@ class Safetensors {
 /// Opens what `path` names:
 ///   an index, a file *.json            the shards it names, beside it
 ///   any other file                     that safetensors file alone
-///   a folder                           its model.safetensors.index.json, else its only index, else model.safetensors,
-///   else
-///                                      its only *.safetensors file
-///   a repository's folder in a hub's cache (it holds snapshots/)
-///                                      one snapshot in which no file of its index is missing: the one that refs/main
-///                                      names if it is complete, else the newest that is
+///   a folder                           its model.safetensors, else model.safetensors.index.json, else its only
+///                                      index, else its only *.safetensors file; names that begin with a dot are
+///                                      passed over
+///   a repository's folder in a hub's cache (it holds snapshots/, and neither index nor safetensors file itself)
+///                                      one complete snapshot, in which neither config.json nor a file of its index
+///                                      is missing: the one that refs/main names if it is complete, else the newest
+///                                      that is; where none is, the first in that order that lacks only config.json
 /// Reads headers, index and refs only. Errors name file, tensor or key, and value: kNotFound (also a shard that is
 /// missing and a folder that holds no checkpoint), kIo, kMalformed (the bytes), kMismatch (index and shards disagree),
 /// kUnsupported (a limit is passed). Memory: below 256 MiB for any input.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -78,6 +79,44 @@ TEST(ModelFolder, ThenTheNewestThatIsComplete) {
                    snapshots + "c4: lacks s-2, yet to be fetched (of 2 files that model.safetensors.index.json names)");
 }
 
+TEST(ModelFolder, ThenOneThatLacksOnlyItsConfig) {
+  MemoryDisk disk;
+  const std::string snapshots = kRepository + "/snapshots/";
+  add_snapshot(disk, "c1", 1, true);
+  add_snapshot(disk, "c2", 2, true);
+  disk.remove(snapshots + "c2/config.json");
+  expect_opens(disk, "c1",
+               "snapshot c1 of 2 is open: the newest that is complete; " + snapshots + "c2: lacks config.json");
+  disk.add(kRepository + "/refs/main", "c2");
+  expect_opens(
+      disk, "c1",
+      "snapshot c1 of 2 is open: the newest that is complete; refs/main names " + snapshots + "c2: lacks config.json");
+  disk.remove(snapshots + "c1/config.json");
+  auto opened = open_safetensors(kRepository, disk.disk());
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  EXPECT_EQ(opened->files()[0].path, snapshots + "c2/s-1");
+  EXPECT_EQ(opened->config_path(), "");
+  EXPECT_EQ(opened->choice(),
+            "snapshot c2 of 2 is open: none is complete, and it holds all its safetensors files; refs/main names " +
+                snapshots + "c2: lacks config.json; " + snapshots + "c1: lacks config.json");
+}
+
+TEST(ModelFolder, AModelsFolderMayHoldSnapshotsOfItsOwn) {
+  for (const char* own : {"m/own.safetensors", "m/model.safetensors.index.json"}) {
+    MemoryDisk disk;
+    disk.add("m/snapshots/c1/model.safetensors", shard("a"));
+    auto opened = open_safetensors("m", disk.disk());
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    disk.add("m/._own.safetensors", "");
+    ASSERT_TRUE(open_safetensors("m", disk.disk()).ok());
+    disk.add("m/s-1", shard("b"));
+    disk.add(own, std::string(own).ends_with("json") ? safetensors_index({{"b", "s-1"}}) : shard("b"));
+    opened = open_safetensors("m", disk.disk());
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    EXPECT_TRUE(opened->tensors().find("b"));
+  }
+}
+
 TEST(ModelFolder, NoSnapshotThatIsComplete) {
   MemoryDisk disk;
   add_snapshot(disk, "c1", 1, false);
@@ -103,6 +142,7 @@ TEST(ModelFolder, LinksIntoBlobs) {
   fs::create_symlink("../../blobs/0a", snapshot / "model.safetensors.index.json");
   fs::create_symlink("../../blobs/0b", snapshot / "s-1");
   fs::create_symlink("../../blobs/0c", snapshot / "s-2");
+  fs::create_symlink("../../blobs/0d", snapshot / "config.json");
   expect_refused(open_safetensors(repository, io::Disk{}), ErrorCode::kNotFound, {"c1: lacks s-2"});
   std::ofstream(repository / "blobs" / "0c") << shard("b");
   for (const fs::path& path : {repository, snapshot, snapshot / "model.safetensors.index.json"}) {
@@ -111,6 +151,16 @@ TEST(ModelFolder, LinksIntoBlobs) {
     EXPECT_EQ(opened->tensors().size(), 2u);
     EXPECT_EQ(opened->files()[1].path, (snapshot / "s-2").string());
   }
+  fs::create_directories(repository / "snapshots" / "c0");
+  for (const char* name : {"model.safetensors", "config.json"}) {
+    std::ofstream(repository / "snapshots" / "c0" / name) << (name[0] == 'm' ? shard("a") : "{}");
+  }
+  fs::last_write_time(repository / "snapshots" / "c0", fs::last_write_time(snapshot) - std::chrono::hours(1));
+  auto complete = open_safetensors(repository, io::Disk{});
+  ASSERT_TRUE(complete.ok()) << complete.error().message;
+  EXPECT_EQ(complete->files()[0].path, (repository / "snapshots" / "c0" / "model.safetensors").string());
+  EXPECT_EQ(complete->choice(),
+            "snapshot c0 of 2 is open: the newest that is complete; " + snapshot.string() + ": lacks config.json");
   auto blob = open_safetensors(repository / "blobs" / "0c", io::Disk{});
   ASSERT_TRUE(blob.ok()) << blob.error().message;
   EXPECT_EQ(blob->tensors().size(), 1u);

@@ -126,22 +126,44 @@ TEST(Safetensors, ChooseAmongTheFilesOfAFolder) {
 
   disk.add("m/c.safetensors", writer.bytes());
   expect_refused(open_safetensors("m", disk.disk()), ErrorCode::kNotFound,
-                 {"m: holds several checkpoints (b.safetensors, c.safetensors)", "name one"});
-  disk.add(kPath, writer.bytes());
-  opened = open_safetensors("m", disk.disk());
-  ASSERT_TRUE(opened.ok()) << opened.error().message;
-  EXPECT_EQ(opened->files()[0].path, kPath);
-
+                 {"m: holds 2 safetensors files (b.safetensors, c.safetensors), but no index "
+                  "(*.safetensors.index.json) that names those which belong together: fetch the index, or name one"});
   disk.add("m/other.safetensors.index.json", safetensors_index({{"a", "b.safetensors"}}));
   opened = open_safetensors("m", disk.disk());
   ASSERT_TRUE(opened.ok()) << opened.error().message;
   EXPECT_EQ(opened->files()[0].path, "m/b.safetensors");
   disk.add("m/second.safetensors.index.json", safetensors_index({{"a", "c.safetensors"}}));
-  expect_refused(open_safetensors("m", disk.disk()), ErrorCode::kNotFound, {"holds several checkpoints"});
+  expect_refused(open_safetensors("m", disk.disk()), ErrorCode::kNotFound,
+                 {"holds several checkpoints (other.safetensors.index.json, second.safetensors.index.json)"});
+  disk.add("m/model.safetensors.index.json", safetensors_index({{"a", "c.safetensors"}}));
+  opened = open_safetensors("m", disk.disk());
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  EXPECT_EQ(opened->files()[0].path, "m/c.safetensors");
+
+  disk.add("m/model.safetensors.index.json", safetensors_index({{"a", "gone.safetensors"}}));  // stale
+  disk.add(kPath, writer.bytes());
+  opened = open_safetensors("m", disk.disk());
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  EXPECT_EQ(opened->files()[0].path, kPath);
 
   disk.add("n/config.json", "{}");
   expect_refused(open_safetensors("n", disk.disk()), ErrorCode::kNotFound, {"n: holds no *.safetensors file"});
+  disk.add("n/x-00001-of-00002.gguf", "");
+  expect_refused(open_safetensors("n", disk.disk()), ErrorCode::kNotFound,
+                 {"n: holds no *.safetensors file", "name its GGUF file (x-00001-of-00002.gguf)"});
   expect_refused(open_safetensors("absent", disk.disk()), ErrorCode::kNotFound, {"absent"});
+}
+
+TEST(Safetensors, NamesThatBeginWithADotAreNone) {
+  SafetensorsWriter writer;
+  writer.add("a", "U8", {1}, "x");
+  MemoryDisk disk("m/b.safetensors", writer.bytes());
+  for (const char* name : {"m/._b.safetensors", "m/._model.safetensors", "m/._model.safetensors.index.json"}) {
+    disk.add(name, "\x00\x05\x16\x07");
+  }
+  auto opened = open_safetensors("m", disk.disk());
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  EXPECT_EQ(opened->files()[0].path, "m/b.safetensors");
 }
 
 TEST(Safetensors, AcceptWhatWritersDoDifferently) {
