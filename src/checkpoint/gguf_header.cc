@@ -9,6 +9,7 @@
 #include "base/printable.h"
 #include "checkpoint/gguf_value.h"
 #include "checkpoint/header_reader.h"
+#include "checkpoint/lfs_pointer.h"
 
 namespace rowtide::checkpoint {
 namespace {
@@ -185,6 +186,7 @@ Result<void> check_overlap(const io::File& file, const std::vector<Tensor>& tens
 }  // namespace
 
 Result<GgufHeader> read_gguf_header(const io::File& file) {
+  if (auto itself = refuse_lfs_pointer(file); !itself) return itself.error();
   HeaderReader in(file);
   const Counts counts = read_counts(in);
   std::vector<MetadataPair> pairs = read_pairs(in, counts.pairs);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "checkpoint/lfs_pointer.h"
 
 namespace rowtide::checkpoint {
 namespace {
@@ -98,6 +99,7 @@ class ModelConfig::Visitor final : public JsonVisitor {
 };
 
 Result<ModelConfig> ModelConfig::read(const io::File& file) {
+  if (auto itself = refuse_lfs_pointer(file); !itself) return itself.error();
   ModelConfig config;
   config.path_ = file.path();
   Visitor visitor(config.values_);

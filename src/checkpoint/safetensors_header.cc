@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "checkpoint/json_events.h"
+#include "checkpoint/lfs_pointer.h"
 
 namespace rowtide::checkpoint {
 namespace {
@@ -223,6 +224,7 @@ Result<void> check_cover(const io::File& file, const TensorList& list, std::size
 
 Result<SafetensorsFile> read_safetensors_header(const io::File& file, const std::vector<SafetensorsFile>& before,
                                                 TensorList& list) {
+  if (auto itself = refuse_lfs_pointer(file); !itself) return itself.error();
   const auto length = read_header_length(file);
   if (!length) return length.error();
   const std::uint64_t data_start = kLengthBytes + *length;

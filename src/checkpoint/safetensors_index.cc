@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "checkpoint/json_events.h"
+#include "checkpoint/lfs_pointer.h"
 
 namespace rowtide::checkpoint {
 namespace {
@@ -94,6 +95,7 @@ class SafetensorsIndex::MissingVisitor final : public JsonVisitor {
 };
 
 Result<SafetensorsIndex> SafetensorsIndex::read(const io::File& file) {
+  if (auto itself = refuse_lfs_pointer(file); !itself) return itself.error();
   SafetensorsIndex index;
   index.path_ = file.path();
   Visitor visitor(index);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "checkpoint/json_events.h"
+#include "checkpoint/lfs_pointer.h"
 
 namespace rowtide::checkpoint {
 namespace {
@@ -133,6 +134,7 @@ Result<void> check(const std::string& path, const TokenizerVisitor& found) {
 
 Result<std::vector<std::string>> read_tokenizer_pieces(const io::File& file) {
   return without_throwing([&]() -> Result<std::vector<std::string>> {
+    if (auto itself = refuse_lfs_pointer(file); !itself) return itself.error();
     TokenizerVisitor visitor;
     if (auto read = read_json(file, 0, file.bytes(), visitor); !read) return read.error();
     if (auto checked = check(file.path(), visitor); !checked) return checked.error();

@@ -9,6 +9,7 @@
 
 #include "address/vocab_compression.h"
 #include "base/error.h"
+#include "checkpoint/lfs_pointer.h"
 #include "checkpoint/tokenizer_json.h"
 
 namespace rowtide {
@@ -26,6 +27,7 @@ bool begins_as_json(const io::File& file) {
 }
 
 Result<TokenMap> read_numbers(const io::File& file) {
+  if (auto itself = checkpoint::refuse_lfs_pointer(file); !itself) return itself.error();
   const std::uint64_t count = file.bytes() / sizeof(std::int32_t);
   if (count == 0 || file.bytes() % sizeof(std::int32_t) != 0 || count > checkpoint::kTokenizerIdsMax) {
     return make_error(ErrorCode::kMalformed,
@@ -43,7 +45,7 @@ Result<TokenMap> read_token_map(const std::string& path, const io::FileOpener& o
   if (path == kIdentityMap) return TokenMap();
   auto file = open(path);
   if (!file) return file.error();
-  if (!begins_as_json(**file)) return read_numbers(**file);
+  if (!path.ends_with(".json") && !begins_as_json(**file)) return read_numbers(**file);
   auto pieces = checkpoint::read_tokenizer_pieces(**file);
   if (!pieces) return pieces.error();
   return compress_vocabulary(*pieces);

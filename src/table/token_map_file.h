@@ -1,5 +1,5 @@
 // The vocabulary compression that a file holds: a tokenizer.json, from which it is made, or the map itself as int32
-// numbers, little-endian, by token id.
+// numbers, little-endian, by token id. A file *.json is always taken for the former.
 #pragma once
 
 #include <string>
