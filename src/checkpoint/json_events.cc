@@ -106,6 +106,14 @@ std::optional<JsonScalar> number_of(std::string_view text) {
   return error == std::errc() || is_small ? std::optional(real) : std::nullopt;
 }
 
+/// Numbers that the library takes, and JSON has not.
+bool is_non_finite(std::string_view text) {
+  const char first = text[text.starts_with('-') ? 1 : 0];
+  return first < '0' || first > '9';
+}
+/// Of these, those that Python writes: not "Inf", not "-NaN".
+bool is_pythons(std::string_view text) { return text == "NaN" || text == "Infinity" || text == "-Infinity"; }
+
 /// Of a pair's second half, escaped by itself, the library makes what is no UTF-8.
 bool holds_surrogate(std::string_view text) {
   for (auto at = text.find('\xed'); at != std::string_view::npos; at = text.find('\xed', at + 1)) {
@@ -145,8 +153,8 @@ class JsonReader {
   JsonReader& operator=(const JsonReader&) = delete;
 
   Result<void> read() {
-    constexpr unsigned kFlags =
-        rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseNumbersAsStringsFlag;
+    constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag |
+                                rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
     rapidjson::Reader reader;
     const rapidjson::ParseResult parsed = reader.Parse<kFlags>(bytes_, *this);
     if (bytes_.error()) return *bytes_.error();
@@ -164,6 +172,9 @@ class JsonReader {
     bytes_.break_here();
     const std::string_view text(begin, bytes);
     if (!fits(text)) return false;
+    if (is_non_finite(text) && !(limits_.has_non_finite && is_pythons(text))) {
+      return fail(ErrorCode::kMalformed, "is not JSON: " + printable(text));
+    }
     const auto number = number_of(text);
     return number ? scalar(*number) : fail(ErrorCode::kMalformed, "number overflow: " + printable(text));
   }

@@ -21,6 +21,7 @@ struct JsonLimits {
   std::uint32_t depth_max = 32;                           // objects and arrays inside each other
   std::uint32_t text_bytes_max = std::uint32_t{1} << 20;  // of one text, name or number, as the file writes it
   std::uint32_t names_max = 900'000;                      // in all objects that are open at one moment
+  bool has_non_finite = false;  // NaN, Infinity and -Infinity, which are no JSON, are numbers, as Python writes them
 };
 
 /// A value that is neither object nor array.
@@ -31,7 +32,7 @@ struct JsonScalar {
   std::string_view text = {};        // kText; of kReal what the file says. Valid during the event
   std::uint64_t unsigned_value = 0;  // kUnsigned
   std::int64_t negative_value = 0;   // kNegative: below zero
-  double real_value = 0;             // kReal: has a fraction or an exponent, or fits neither integer
+  double real_value = 0;             // kReal: has a fraction or an exponent, fits neither integer, or is not finite
   bool bool_value = false;           // kBool
 
   /// As JSON, for messages: "'bf16'", "17", "null". Printable, and cut if long.

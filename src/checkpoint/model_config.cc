@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -103,7 +104,7 @@ Result<ModelConfig> ModelConfig::read(const io::File& file) {
   ModelConfig config;
   config.path_ = file.path();
   Visitor visitor(config.values_);
-  if (auto read = read_json(file, 0, file.bytes(), visitor); !read) return read.error();
+  if (auto read = read_json(file, 0, file.bytes(), visitor, {.has_non_finite = true}); !read) return read.error();
   std::sort(config.values_.begin(), config.values_.end(), [](const Value& a, const Value& b) { return a.key < b.key; });
   return config;
 }
@@ -209,13 +210,15 @@ Result<std::optional<double>> ModelConfig::real(std::string_view key) const {
   const auto convert = [](const Scalar& scalar) -> std::optional<double> {
     const JsonScalar& value = scalar.value;
     switch (value.kind) {
-      case Kind::kReal: return value.real_value;
+      case Kind::kReal:
+        if (!std::isfinite(value.real_value)) return std::nullopt;
+        return value.real_value;
       case Kind::kUnsigned: return static_cast<double>(value.unsigned_value);
       case Kind::kNegative: return static_cast<double>(value.negative_value);
       default: return std::nullopt;
     }
   };
-  return one<double>(find(key), convert, "a number");
+  return one<double>(find(key), convert, "a finite number");
 }
 
 Result<std::optional<bool>> ModelConfig::boolean(std::string_view key) const {

@@ -40,7 +40,7 @@ class ModelConfig {
   // A single value counts as a list of one.
   template <class T>
   Result<std::optional<std::vector<T>>> integers(std::string_view key) const;
-  Result<std::optional<double>> real(std::string_view key) const;  // integers fit
+  Result<std::optional<double>> real(std::string_view key) const;  // finite; integers fit
   Result<std::optional<bool>> boolean(std::string_view key) const;
   Result<std::optional<std::string>> text(std::string_view key) const;
   Result<std::optional<std::vector<std::string>>> texts(std::string_view key) const;

@@ -136,7 +136,7 @@ Result<std::vector<std::string>> read_tokenizer_pieces(const io::File& file) {
   return without_throwing([&]() -> Result<std::vector<std::string>> {
     if (auto itself = refuse_lfs_pointer(file); !itself) return itself.error();
     TokenizerVisitor visitor;
-    if (auto read = read_json(file, 0, file.bytes(), visitor); !read) return read.error();
+    if (auto read = read_json(file, 0, file.bytes(), visitor, {.has_non_finite = true}); !read) return read.error();
     if (auto checked = check(file.path(), visitor); !checked) return checked.error();
     return std::move(visitor.pieces);
   });

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -118,6 +120,28 @@ TEST(JsonEvents, RefuseWhatIsNoJson) {
   }
   expect_refused_text(std::string("[\"a\0b\"]", 7), ErrorCode::kMalformed, {"control character"});
   expect_refused_text("[1e999]", ErrorCode::kMalformed, {"number too big"});
+}
+
+TEST(JsonEvents, TakeNonFiniteNumbersOnlyWhereTheyAreAllowed) {
+  const JsonLimits allowed{.has_non_finite = true};
+  Recorder recorder;
+  ASSERT_TRUE(read(R"({"a": NaN, "b": [-1, Infinity,-Infinity]})", recorder, allowed).ok());
+  EXPECT_EQ(recorder.told, "0{ 1a: 1NaN 1b: 1[ 2-1 2Infinity 2-Infinity 1] 0} ");
+  ASSERT_EQ(recorder.values.size(), 4u);
+  for (const std::size_t at : {0, 2, 3}) EXPECT_EQ(recorder.values[at].kind, JsonScalar::Kind::kReal);
+  EXPECT_TRUE(std::isnan(recorder.values[0].real_value));
+  EXPECT_EQ(recorder.values[2].real_value, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(recorder.values[3].real_value, -std::numeric_limits<double>::infinity());
+  for (const char* text : {"NaN", "Infinity", "-Infinity", R"({"skip": NaN})"}) {
+    expect_refused_text(text, ErrorCode::kMalformed, {"is not JSON"});
+    Recorder another;
+    EXPECT_TRUE(read(text, another, allowed).ok()) << text;
+  }
+  for (const char* text : {"Inf", "-Inf", "-NaN", "nan", "infinity", "+Infinity", "Infinit", "Na", "NaNs", "N", "I",
+                           "Infinity1", "NaN.5", "Infinitye1"}) {
+    expect_refused_text(text, ErrorCode::kMalformed, {"is not JSON"});
+    expect_refused_text(text, ErrorCode::kMalformed, {"is not JSON"}, allowed);
+  }
 }
 
 TEST(JsonEvents, RefuseTextThatIsNoUtf8) {

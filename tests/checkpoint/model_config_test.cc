@@ -111,13 +111,25 @@ TEST(ModelConfig, NamesFileKeyAndValueOfAnotherType) {
   expect_refused(config->texts("mixed"), kCode, {"which is not a list of texts"});
   expect_refused(config->text("vocab_size"), kCode, {"text_config.vocab_size is 248320, which is not a text"});
   expect_refused(config->boolean("vocab_size"), kCode, {"which is not true or false"});
-  expect_refused(config->real("layer_types"), kCode, {"is ['linear', 'full'], which is not a number"});
+  expect_refused(config->real("layer_types"), kCode, {"is ['linear', 'full'], which is not a finite number"});
   expect_refused(read(R"({"model_type": 3})")->model_type(), kCode, {"model_type is 3, which is not a text"});
   expect_refused(read(R"({"architectures": {}})")->architectures(), kCode, {"architectures is an object"});
   EXPECT_EQ(config->error(ErrorCode::kMismatch, "vocab_size", "but the table wants 5").message,
             "m/config.json: text_config.vocab_size is 248320, but the table wants 5");
   EXPECT_EQ(config->error(ErrorCode::kMismatch, "absent", "and must be there").message,
             "m/config.json: absent is missing, and must be there");
+}
+
+/// As Python writes them.
+TEST(ModelConfig, ReadsPastNumbersThatAreNotFinite) {
+  auto config =
+      read(R"({"time_step_limit": [0.0, Infinity], "scale": NaN, "text_config": {"least": -Infinity}, "n": 3})");
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(**config->integer<std::int64_t>("n"), 3);
+  EXPECT_TRUE(config->has("time_step_limit"));
+  expect_refused(config->real("scale"), ErrorCode::kMalformed, {"scale is NaN", "a finite number"});
+  expect_refused(config->real("least"), ErrorCode::kMalformed, {"text_config.least is -Infinity"});
+  expect_refused(config->integers<std::int64_t>("time_step_limit"), ErrorCode::kMalformed, {"[0.0, Infinity]"});
 }
 
 TEST(ModelConfig, RefusesWhatIsNoConfig) {

@@ -181,6 +181,14 @@ TEST(SafetensorsHostile, IndexThatDisagreesWithItsShards) {
                        {"m: lacks s-3, s-4, yet to be fetched (of 4 files that model.safetensors.index.json names)"});
 }
 
+TEST(SafetensorsHostile, NumbersThatAreNoJson) {
+  const std::string header = R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"more":NaN}})";
+  MemoryDisk disk("m.safetensors", SafetensorsWriter::with_length(header) + "x");
+  expect_refused(open_safetensors("m.safetensors", disk.disk()), ErrorCode::kMalformed, {"a.more", "is not JSON"});
+  disk.add("m/i.json", R"({"metadata": {"total_size": Infinity}, "weight_map": {"a": "m.safetensors"}})");
+  expect_refused(open_safetensors("m/i.json", disk.disk()), ErrorCode::kMalformed, {"total_size", "is not JSON"});
+}
+
 TEST(SafetensorsHostile, IndexThatIsNone) {
   expect_index_refused("", ErrorCode::kMalformed, {kIndex, "is not JSON"});
   expect_index_refused("[]", ErrorCode::kMalformed, {kIndex, "a list is not expected here"});
