@@ -165,7 +165,7 @@ class BenchRowsTest(ProgramTest):
                                        ("qwen", checkpoints.micro_qwen("BF16"), 4)]:
             folder = small.write(self.folder / name)
             rows = len(next(iter(small.rows.values())))
-            for trace in [["uniform"], ["zipf"], ["decode"], ["prefill"], ["text", "--text", tokens]]:
+            for trace in [["uniform"], ["zipf"], ["text", "--text", tokens]]:
                 with self.subTest(name, trace=trace[0]):
                     batch = min(rows, 24 * per_token) // per_token * per_token
                     report = self.report(folder, "--trace", *trace, "--method", "pread1", "--batch", batch,
@@ -181,8 +181,8 @@ class BenchRowsTest(ProgramTest):
 
     def test_a_copy_holds_what_each_batch_size_asks_for(self):
         report = self.report("--synthetic", "16MiB", "--dir", self.folder, "--state", "warm", "--trace", "decode", "--batch",
-                             "16,2048", "--rows", "4096", "--repeat", "2", "--method", "memcpy,mmap,rowtide")
-        self.assertEqual(sorted(result["batch_rows"] for result in report["results"]), 3 * [16] + 3 * [2048])
+                             "16,2048", "--rows", "4096", "--repeat", "1", "--method", "memcpy")
+        self.assertEqual(sorted(result["batch_rows"] for result in report["results"]), [16, 2048])
 
     def test_warm_rows_that_do_not_fit_the_budget(self):
         self.fail_with(FAILED, "resource", "bench", "rows", "--synthetic", "128MiB", "--row-bytes", "512", "--dir",
