@@ -108,7 +108,10 @@ TEST_P(StoreFault, ASlowDriveIsToldOnceWithItsFigure) {
   for (std::size_t i = 0; i < ids_.size(); ++i)
     ids_[i] = i * table_.rows / ids_.size();  // no two in neighbouring blocks
   std::vector<std::string> lines;
-  set_log_sink([&](LogLevel, std::string_view line) { lines.emplace_back(line); });
+  set_log_sink([&](LogLevel, std::string_view line) {
+    // Where io_uring is refused, that is told as well.
+    if (line.find("random reads a second") != std::string_view::npos) lines.emplace_back(line);
+  });
   auto store = open([](std::uint64_t, const io::ReadRequest&, std::int32_t result) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return result;
@@ -117,7 +120,6 @@ TEST_P(StoreFault, ASlowDriveIsToldOnceWithItsFigure) {
   for (int batch = 0; batch < 2; ++batch) ASSERT_TRUE(reader->read(ids_, raw(out_)).ok());
   set_log_sink({});
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_NE(lines[0].find("random reads a second"), std::string::npos) << lines[0];
   EXPECT_NE(lines[0].find(table_.components[0].extents[0].path), std::string::npos) << lines[0];
 }
 
