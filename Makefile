@@ -15,7 +15,7 @@ help:
 	@echo 'make test-loaders     row ids and rows against transformers and SGLang themselves; at first 10 minutes and 6 GB'
 	@echo 'make package          an archive for other machines: build-package/rowtide-*.tar.xz; 4 minutes. MACHINE=aarch64: for Arm'
 	@echo 'make test-package     tries it in a bare Debian 13, which it fetches at first; root. SUITE=bookworm: Debian 12'
-	@echo 'make ci               what every change must pass: tests, sanitizers, fuzzers, style; 20 minutes'
+	@echo 'make ci               what every change must pass: tests, sanitizers, Arm, fuzzers, style; 40 minutes'
 	@echo 'make format, lint     clang-format rewrites the C++ files; clang-tidy looks through them'
 	@echo 'make corpora          20 million tokens of real text for `rowtide bench cache`, in .cache/corpora; 2 minutes'
 	@echo 'make clean            removes what was built; what set-up fetched stays in .cache'
