@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/nearest.h"
 #include "cli/failure.h"
 #include "cli/input.h"
-#include "cli/nearest.h"
 
 namespace rowtide::cli {
 namespace {

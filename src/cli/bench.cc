@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/nearest.h"
 #include "cli/command.h"
-#include "cli/nearest.h"
 
 namespace rowtide::cli {
 namespace {

@@ -10,10 +10,10 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/log_sink.h"
-#include "cli/nearest.h"
 
 namespace rowtide::cli {
 namespace {

@@ -25,12 +25,12 @@ struct StepOverhead {
 
 struct Engine {
   EngineId id = EngineId::kLlamaCpp;
-  std::string version;                 // that the facts are of
-  std::uint64_t runtime_bytes = 0;     // device contexts, libraries, allocator slack; of each device
+  std::string version;              // that the facts are of
+  std::uint64_t runtime_bytes = 0;  // device contexts, libraries, allocator slack; of each device
   std::string runtime_source;
-  std::uint64_t graph_bytes = 0;       // scratch of captured graphs
+  std::uint64_t graph_bytes = 0;  // scratch of captured graphs
   std::string graph_source;
-  std::uint64_t host_bytes = 0;        // its processes on the host, of each rank
+  std::uint64_t host_bytes = 0;  // its processes on the host, of each rank
   std::string host_source;
 };
 const std::vector<Engine>& engines();

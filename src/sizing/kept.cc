@@ -40,9 +40,10 @@ std::vector<MemoryTerm> kv_terms(const Model& model, KvType type, bool speculate
                      fmt::format("{} layers x {} values x {:g} B{}{}", group.layers, group.values, value_bytes, per,
                                  shared_by(ranks_sharing))});
     if (group.index_values == 0) continue;
-    terms.push_back({fmt::format("index keys, {}", group.name),
-                     static_cast<double>(group.layers * group.index_values * kIndexBytes) / group.ratio,
-                     fmt::format("{} layers x {} values x {} B{}", group.layers, group.index_values, kIndexBytes, per)});
+    terms.push_back(
+        {fmt::format("index keys, {}", group.name),
+         static_cast<double>(group.layers * group.index_values * kIndexBytes) / group.ratio,
+         fmt::format("{} layers x {} values x {} B{}", group.layers, group.index_values, kIndexBytes, per)});
   }
   return terms;
 }
@@ -64,11 +65,10 @@ std::vector<MemoryTerm> state_terms(const Model& model, KvType kv, StateType typ
     if (group.kind != Attention::Kind::kWindow || (group.of_draft && speculate == 0)) continue;
     const double ranks_sharing = split(group.kv_heads, ranks);
     const double value_bytes = kv_value_bytes(kv);
-    terms.push_back(
-        {fmt::format("keys and values, {}", group.name),
-         static_cast<double>(group.layers * group.window * group.values) * value_bytes / ranks_sharing,
-         fmt::format("{} layers x {} positions x {} values x {:g} B{}", group.layers, group.window, group.values,
-                     value_bytes, shared_by(ranks_sharing))});
+    terms.push_back({fmt::format("keys and values, {}", group.name),
+                     static_cast<double>(group.layers * group.window * group.values) * value_bytes / ranks_sharing,
+                     fmt::format("{} layers x {} positions x {} values x {:g} B{}", group.layers, group.window,
+                                 group.values, value_bytes, shared_by(ranks_sharing))});
   }
   return terms;
 }

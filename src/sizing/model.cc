@@ -62,9 +62,8 @@ std::uint32_t Model::first_table_layer() const {
 }
 
 double Model::active_parameters() const {
-  const double routed = experts == 0 ? 0
-                                     : static_cast<double>(part(Part::kRoutedExpert).parameters) *
-                                           experts_per_token / experts;
+  const double routed =
+      experts == 0 ? 0 : static_cast<double>(part(Part::kRoutedExpert).parameters) * experts_per_token / experts;
   return static_cast<double>(part(Part::kDense).parameters + part(Part::kSharedExpert).parameters +
                              part(Part::kHead).parameters) +
          routed;

@@ -48,35 +48,35 @@ struct Attention {
     kCompressed,  // one latent for `ratio` positions, shared by several layers; read as in kSparse
   };
   Kind kind = Kind::kFull;
-  std::string name;               // for people: "sparse attention (QSA)"
-  std::uint32_t layers = 0;       // that keep something; layers which share another's count there
-  std::uint32_t readers = 0;      // layers that read what is kept; at least `layers`
-  std::uint64_t values = 0;       // a layer and kept position, of keys and values together
-  std::uint64_t index_values = 0; // a layer and kept position, of index keys; always 2 bytes each
-  std::uint32_t ratio = 1;        // tokens a kept position stands for
-  std::uint64_t window = 0;       // kWindow: positions kept; else 0
+  std::string name;                 // for people: "sparse attention (QSA)"
+  std::uint32_t layers = 0;         // that keep something; layers which share another's count there
+  std::uint32_t readers = 0;        // layers that read what is kept; at least `layers`
+  std::uint64_t values = 0;         // a layer and kept position, of keys and values together
+  std::uint64_t index_values = 0;   // a layer and kept position, of index keys; always 2 bytes each
+  std::uint32_t ratio = 1;          // tokens a kept position stands for
+  std::uint64_t window = 0;         // kWindow: positions kept; else 0
   std::uint64_t attended_most = 0;  // positions that one token reads; 0: all that are kept
-  std::uint32_t kv_heads = 1;     // over which keys and values can be split; 1: each rank keeps a copy
-  bool of_draft = false;          // belongs to the draft module: there only with speculation
+  std::uint32_t kv_heads = 1;       // over which keys and values can be split; 1: each rank keeps a copy
+  bool of_draft = false;            // belongs to the draft module: there only with speculation
 };
 
 /// What a sequence keeps whatever its length.
 struct State {
-  std::string name;                       // "Gated DeltaNet"
+  std::string name;  // "Gated DeltaNet"
   std::uint32_t layers = 0;
-  std::uint64_t values = 0;               // a layer
-  std::uint32_t value_bytes = 0;          // 0: of the state type asked for (f32, bf16)
-  std::uint64_t draft_values = 0;         // more a layer for each drafted token, to fall back to
-  bool copied_per_draft = false;          // or a whole copy for each drafted token
-  std::uint32_t heads = 1;                // over which it can be split; 1: each rank keeps a copy
+  std::uint64_t values = 0;        // a layer
+  std::uint32_t value_bytes = 0;   // 0: of the state type asked for (f32, bf16)
+  std::uint64_t draft_values = 0;  // more a layer for each drafted token, to fall back to
+  bool copied_per_draft = false;   // or a whole copy for each drafted token
+  std::uint32_t heads = 1;         // over which it can be split; 1: each rank keeps a copy
 };
 
 /// A conditional-memory table, as far as its size and traffic go.
 struct TableShape {
   std::string name;
-  std::uint32_t layer = 0;            // 0-based decoder layer that needs its rows
+  std::uint32_t layer = 0;  // 0-based decoder layer that needs its rows
   std::uint64_t rows = 0;
-  std::uint64_t row_bytes = 0;        // encoded
+  std::uint64_t row_bytes = 0;  // encoded
   std::uint64_t row_values = 0;
   std::uint32_t rows_per_token = 0;
   std::uint32_t heads_per_order = 0;  // rows of one bundle
@@ -88,12 +88,12 @@ struct TableShape {
 };
 
 struct Model {
-  std::string name;        // of the described set, or the checkpoint's path
-  std::string precision;   // "NVFP4", "FP8", "BF16", "Q4"; of a checkpoint: what most of its bytes are stored as
-  std::string model_type;  // "qwen4_exp", "qwen4exp", ...
-  std::string family;      // of addressing; empty without a table
-  std::string format;      // "gguf", "safetensors": decides which engines load it
-  std::string source;      // where the description comes from, for people
+  std::string name;          // of the described set, or the checkpoint's path
+  std::string precision;     // "NVFP4", "FP8", "BF16", "Q4"; of a checkpoint: what most of its bytes are stored as
+  std::string model_type;    // "qwen4_exp", "qwen4exp", ...
+  std::string family;        // of addressing; empty without a table
+  std::string format;        // "gguf", "safetensors": decides which engines load it
+  std::string source;        // where the description comes from, for people
   bool is_measured = false;  // read from a checkpoint; else described
 
   std::array<PartSize, kParts> parts;
@@ -107,8 +107,8 @@ struct Model {
   std::uint64_t vocabulary = 0;
   std::uint64_t context_most = 0;  // tokens that the model was made for
   std::uint32_t attention_heads = 0;
-  std::uint32_t kv_heads = 0;      // 1 for latent attention
-  std::uint32_t experts = 0;       // routed, a layer; 0: a dense model
+  std::uint32_t kv_heads = 0;  // 1 for latent attention
+  std::uint32_t experts = 0;   // routed, a layer; 0: a dense model
   std::uint32_t experts_per_token = 0;
   std::uint64_t expert_width = 0;  // intermediate values of one
   std::uint32_t draft_layers = 0;  // 0: no draft module

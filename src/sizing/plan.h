@@ -14,7 +14,7 @@
 namespace rowtide::sizing {
 
 struct PoolItem {
-  std::string name;     // "routed experts"
+  std::string name;  // "routed experts"
   std::uint64_t bytes = 0;
   std::string formula;  // "63.4 GB / 4 ranks"
   std::string source;   // "checkpoint headers", "engine data: ...", "asked for"
@@ -22,8 +22,8 @@ struct PoolItem {
 
 /// One memory that things compete for, of the fullest device or node.
 struct Pool {
-  std::string name;     // "unified memory", "device memory", "host memory", "disk"
-  std::string each;     // "of each device", "of each node"
+  std::string name;  // "unified memory", "device memory", "host memory", "disk"
+  std::string each;  // "of each device", "of each node"
   std::uint64_t capacity_bytes = 0;
   std::string capacity_source;
   std::vector<PoolItem> items;
@@ -43,12 +43,12 @@ struct Candidate {
 };
 
 struct KvPlan {
-  double bytes_per_token = 0;            // of each device
+  double bytes_per_token = 0;  // of each device
   std::vector<MemoryTerm> terms;
-  std::uint64_t asked_bytes = 0;         // for context x concurrency, or what the memory fraction would give
-  std::uint64_t bytes = 0;               // that it gets, of each device: all that is left
-  std::uint64_t tokens = 0;              // that fit in it, over all sequences
-  std::uint32_t concurrency_most = 0;    // sequences of the full context that fit, states included
+  std::uint64_t asked_bytes = 0;       // for context x concurrency, or what the memory fraction would give
+  std::uint64_t bytes = 0;             // that it gets, of each device: all that is left
+  std::uint64_t tokens = 0;            // that fit in it, over all sequences
+  std::uint32_t concurrency_most = 0;  // sequences of the full context that fit, states included
 };
 
 /// One line of a search or comparison.
@@ -65,7 +65,7 @@ struct Searched {
 };
 
 struct Check {
-  std::string what;     // to verify on the real machine
+  std::string what;  // to verify on the real machine
   std::string command;
   std::string expect;
 };
@@ -74,8 +74,8 @@ struct Plan {
   Request request;
   EngineId engine = EngineId::kLlamaCpp;
   bool fits = false;
-  std::string verdict;               // one or two sentences: whether, where the table goes, what is left, what to change
-  std::uint64_t missing_bytes = 0;   // 0 if it fits
+  std::string verdict;              // one or two sentences: whether, where the table goes, what is left, what to change
+  std::uint64_t missing_bytes = 0;  // 0 if it fits
   std::vector<Pool> pools;
   std::optional<Placement> placement;  // nothing without a table
   std::string placement_reason;

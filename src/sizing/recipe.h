@@ -12,11 +12,11 @@ namespace rowtide::sizing {
 
 struct Recipe {
   EngineId engine = EngineId::kLlamaCpp;
-  bool runs = false;                                         // false: `limits` say why
+  bool runs = false;  // false: `limits` say why
   std::vector<EngineLimit> limits;
   std::vector<std::pair<std::string, std::string>> environment;
-  std::vector<std::string> arguments;                        // the program first; none quoted
-  std::vector<std::string> notes;                            // container memory cap, /dev/shm, what to do beforehand
+  std::vector<std::string> arguments;  // the program first; none quoted
+  std::vector<std::string> notes;      // container memory cap, /dev/shm, what to do beforehand
 
   /// For a POSIX shell, quoted, one option a line.
   std::string text() const;
@@ -25,9 +25,9 @@ struct Recipe {
 /// What a plan fixes for an engine.
 struct RecipePlan {
   Placement placement = Placement::kNvme;
-  std::uint64_t cache_bytes = 0;           // of the table's cache
-  std::uint64_t kv_pool_bytes = 0;         // of each device
-  double memory_fraction = 0;              // of each device's visible memory, that the engine may take
+  std::uint64_t cache_bytes = 0;             // of the table's cache
+  std::uint64_t kv_pool_bytes = 0;           // of each device
+  double memory_fraction = 0;                // of each device's visible memory, that the engine may take
   std::uint64_t container_memory_bytes = 0;  // cap of host memory for a container
   std::uint64_t shared_memory_bytes = 0;     // /dev/shm
 };

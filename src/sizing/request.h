@@ -37,15 +37,15 @@ struct PlanOptions {
   std::uint32_t concurrency = 1;
   std::string kv, state, engine, placement;  // empty: chosen
   std::optional<std::uint32_t> chunk;
-  std::uint32_t speculate = 0;  // tokens drafted a step
-  std::uint64_t prompt = 1024, output = 256;  // tokens of a request, for TTFT and tokens/s
+  std::uint32_t speculate = 0;                        // tokens drafted a step
+  std::uint64_t prompt = 1024, output = 256;          // tokens of a request, for TTFT and tokens/s
   std::optional<double> decode_tok_s, prefill_tok_s;  // speeds the table must keep up with, instead of the estimated
   double target_ttft_ms = 1000, target_tok_s = 20;
-  std::optional<std::uint64_t> memory;                // the table cache's budget
+  std::optional<std::uint64_t> memory;  // the table cache's budget
   std::optional<std::uint64_t> host_reserve, host_memory, visible;
   std::optional<std::uint64_t> weights, table, other;  // terms replaced by measured ones, of each device
-  std::optional<double> memory_fraction;              // of a device's visible memory, that the engine may take
-  std::optional<double> price_per_hour;               // of all devices
+  std::optional<double> memory_fraction;               // of a device's visible memory, that the engine may take
+  std::optional<double> price_per_hour;                // of all devices
 };
 
 /// One option: how it is written, what it takes, what it is. `group` heads it in helps and on the page.
@@ -69,8 +69,8 @@ struct Request {
   std::uint32_t concurrency = 1;
   KvType kv = KvType::kF16;
   StateType state = StateType::kF32;
-  std::optional<EngineId> engine;        // nothing: chosen
-  std::optional<Placement> placement;    // nothing: chosen
+  std::optional<EngineId> engine;      // nothing: chosen
+  std::optional<Placement> placement;  // nothing: chosen
   std::uint32_t chunk = 2048;
   std::uint32_t speculate = 0;
   std::uint64_t prompt = 1024, output = 256;
@@ -80,7 +80,7 @@ struct Request {
   std::uint64_t host_reserve = 0;
   std::string host_reserve_source;
   std::optional<double> memory_fraction, price_per_hour;
-  std::vector<std::string> notes;        // what was chosen for the person, and why
+  std::vector<std::string> notes;  // what was chosen for the person, and why
 
   std::uint32_t devices_per_node() const { return devices / nodes; }
   /// The table's bytes, or what was measured in their stead.

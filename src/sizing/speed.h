@@ -13,7 +13,7 @@ namespace rowtide::sizing {
 /// Hit shares of the bundle cache, as measured on real text (docs/performance.md).
 struct HitSharePoint {
   std::uint64_t memory_bytes = 0;
-  double share = 0;        // mean over the corpora
+  double share = 0;  // mean over the corpora
   double least = 0, most = 0;
 };
 /// The curve for the model's tables, by the number of bundles that fit: 64 MiB to 16 GiB. Empty without a table.
@@ -26,15 +26,15 @@ double unique_share(std::uint32_t chunk_tokens);
 /// Time and traffic of the table, in one placement.
 struct TableCost {
   Placement placement = Placement::kNvme;
-  std::uint64_t bytes = 0;              // of the table in that tier, of each node
-  double hit_share = 0;                 // of lookups, from the cache (nvme); 1 where all rows are in memory
+  std::uint64_t bytes = 0;  // of the table in that tier, of each node
+  double hit_share = 0;     // of lookups, from the cache (nvme); 1 where all rows are in memory
   double reads_per_s_decode = 0, reads_per_s_prefill = 0;  // drive reads; rows over the link elsewhere
   double limit_share_decode = 0, limit_share_prefill = 0;  // of what drive or link can do; above 1 it is the bottleneck
-  double us_per_step = 0;               // that a decode step's rows take
-  double us_per_step_added = 0;         // of it, not hidden behind the layers before the table's first use
+  double us_per_step = 0;                                  // that a decode step's rows take
+  double us_per_step_added = 0;  // of it, not hidden behind the layers before the table's first use
   double ms_per_chunk = 0, ms_per_chunk_added = 0;
   bool is_hidden_decode = false, is_hidden_prefill = false;
-  std::string bottleneck;               // "drive: 62 % of 100,000 reads/s at prefill"
+  std::string bottleneck;  // "drive: 62 % of 100,000 reads/s at prefill"
   std::vector<std::string> assumptions;
 };
 
@@ -53,10 +53,10 @@ struct Speed {
   double bytes_per_token = 0;     // of that bound
   double prefill_tok_s = 0;
   double ttft_ms = 0;
-  double request_tok_s = 0;       // output tokens over the time of the whole request, one stream
-  double tokens_per_step = 1;     // with drafts
-  std::vector<TimeTerm> step;     // of a decode step
-  std::vector<TimeTerm> chunk;    // of a prefill chunk
+  double request_tok_s = 0;     // output tokens over the time of the whole request, one stream
+  double tokens_per_step = 1;   // with drafts
+  std::vector<TimeTerm> step;   // of a decode step
+  std::vector<TimeTerm> chunk;  // of a prefill chunk
   std::vector<std::string> assumptions;
 };
 

@@ -4,12 +4,12 @@
 #include <array>
 #include <numeric>
 
+#include "base/nearest.h"
 #include "cli/bench/cache_foresight.h"
 #include "cli/bench/cache_recent.h"
 #include "cli/bench/cache_rowtide.h"
 #include "cli/bench/cache_s3fifo.h"
 #include "cli/failure.h"
-#include "cli/nearest.h"
 
 namespace rowtide::cli {
 namespace {

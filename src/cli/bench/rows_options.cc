@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/nearest.h"
 #include "cli/failure.h"
 #include "cli/input.h"
-#include "cli/nearest.h"
 
 namespace rowtide::cli {
 namespace {

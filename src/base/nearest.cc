@@ -1,4 +1,4 @@
-#include "cli/nearest.h"
+#include "base/nearest.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-namespace rowtide::cli {
+namespace rowtide {
 namespace {
 
 /// How many characters must be put in, taken out or changed to turn one word into the other.
@@ -41,4 +41,4 @@ std::string suggestion(std::string_view given, std::span<const std::string> know
   return best.empty() ? "" : fmt::format(" (did you mean '{}'?)", best);
 }
 
-}  // namespace rowtide::cli
+}  // namespace rowtide

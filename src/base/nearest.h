@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace rowtide::cli {
+namespace rowtide {
 
 /// " (did you mean 'inspect'?)" or, where no name is near, nothing.
 std::string suggestion(std::string_view given, std::span<const std::string> known);
 
-}  // namespace rowtide::cli
+}  // namespace rowtide
