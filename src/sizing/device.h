@@ -68,7 +68,7 @@ struct Machine {
   std::uint64_t host_memory_bytes = 0;                // discrete: of a node; unified: 0
   std::optional<std::uint64_t> host_available_bytes;  // this machine: MemAvailable or what the cgroup leaves; page
                                                       // cache that can be dropped counts as available
-  std::optional<std::uint64_t> disk_free_bytes;  // this machine: where the checkpoint lies
+  std::optional<std::uint64_t> disk_free_bytes;       // this machine: where the checkpoint lies
   DriveRates drive;
   bool is_this = false;
 };

@@ -1,6 +1,7 @@
 // What a plan is asked for.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -23,6 +24,8 @@ enum class Placement : std::uint8_t {
   kNvme,    // in the checkpoint's files, with a cache in memory
   kRemote,  // in another machine's memory
 };
+inline constexpr std::array kPlacements = {Placement::kDevice, Placement::kPinned, Placement::kHost, Placement::kNvme,
+                                           Placement::kRemote};
 std::string_view placement_name(Placement placement);  // "device", "pinned", "host", "nvme", "remote"
 
 /// As given by a person: the options of `rowtide plan`, and the parameters of the page's links. Nothing is checked yet

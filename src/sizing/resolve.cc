@@ -1,0 +1,252 @@
+// From what a person asks to a request that makes sense.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/printable.h"
+#include "rowtide/byte_size.h"
+#include "sizing/anatomy.h"
+#include "sizing/engine.h"
+#include "sizing/request.h"
+
+namespace rowtide::sizing {
+namespace {
+
+constexpr std::uint64_t kContextUnasked = 32'768;
+constexpr std::uint32_t kChunkUnasked = 2'048;
+constexpr std::uint64_t kHostReserveUnasked = std::uint64_t{8} << 30;
+
+template <class... Args>
+Error usage(fmt::format_string<Args...> format, Args&&... args) {
+  return make_error(ErrorCode::kUsage, format, std::forward<Args>(args)...);
+}
+
+Result<Model> find_model(const PlanOptions& options) {
+  if (!options.path.empty() && !options.model.empty()) {
+    return usage("a checkpoint ({}) and --model {} contradict each other: give one of them", printable(options.path),
+                 printable(options.model));
+  }
+  if (options.path.empty() && options.model.empty()) return usage("no model: give a checkpoint's path or --model NAME");
+  if (!options.model.empty()) return known_model(options.model, options.precision);
+  if (!options.precision.empty()) {
+    return usage("--precision {} belongs to --model: a checkpoint has its own", printable(options.precision));
+  }
+  return model_of_checkpoint(options.path);
+}
+
+Result<Machine> find_machine(const PlanOptions& options) {
+  if (options.this_machine && !options.device.empty()) {
+    return usage("--device {} and --this-machine contradict each other: give one of them", printable(options.device));
+  }
+  if (options.this_machine) return this_machine(options.path.empty() ? "." : options.path);
+  if (options.device.empty()) return usage("no machine: give --device NAME or --this-machine");
+  const auto device = known_device(options.device);
+  if (!device) return device.error();
+  return machine_of(*device);
+}
+
+/// What options say of the machine in the data's stead.
+Result<void> apply_measured(const PlanOptions& options, Machine& machine) {
+  Device& device = machine.device;
+  if (options.visible) device.visible_bytes = *options.visible;
+  if (!options.host_memory) return {};
+  if (device.is_unified) {
+    return usage("--host-memory {}: {} has one memory for CPU and GPU; --visible says how much of it there is",
+                 byte_size_text(*options.host_memory), device.name);
+  }
+  machine.host_memory_bytes = *options.host_memory;
+  machine.host_available_bytes.reset();
+  return {};
+}
+
+Result<void> set_ranks(const PlanOptions& options, Request& request) {
+  const Device& device = request.machine.device;
+  const std::uint32_t ranks = options.tp.value_or(1) * options.dp.value_or(1);
+  request.devices = options.devices.value_or(std::max(ranks, options.nodes.value_or(1)));
+  if (request.machine.is_this && request.devices > 1 && options.device.empty() && device.devices_per_node < request.devices) {
+    return usage("--devices {}: this machine has {}", request.devices, device.devices_per_node);
+  }
+  if (request.devices % options.dp.value_or(1) != 0) {
+    return usage("--dp {} does not divide {} devices", *options.dp, request.devices);
+  }
+  request.dp = options.dp.value_or(options.tp ? std::max(1u, request.devices / *options.tp) : 1);
+  request.tp = options.tp.value_or(request.devices / request.dp);
+  if (request.tp * request.dp != request.devices) {
+    return usage("--tp {} x --dp {} are {} ranks, but there are {} devices: give --devices {}", request.tp, request.dp,
+                 request.tp * request.dp, request.devices, request.tp * request.dp);
+  }
+  const std::uint32_t per_node = std::max(1u, device.devices_per_node);
+  request.nodes = options.nodes.value_or((request.devices + per_node - 1) / per_node);
+  if (request.devices % request.nodes != 0) {
+    return usage("--nodes {} do not share {} devices evenly", request.nodes, request.devices);
+  }
+  if (request.devices_per_node() > per_node) {
+    return usage("--nodes {}: {} holds at most {} devices, so {} devices need {} nodes", request.nodes, device.name,
+                 per_node, request.devices, (request.devices + per_node - 1) / per_node);
+  }
+  return {};
+}
+
+std::string divisors(std::uint32_t number) {
+  std::vector<std::uint32_t> list;
+  for (std::uint32_t n = 1; n <= std::min(number, 64u); ++n) {
+    if (number % n == 0) list.push_back(n);
+  }
+  return fmt::format("{}", fmt::join(list, ", "));
+}
+
+/// Whole heads of hashes go to ranks, as many to each but the last; a rank may not be left without.
+Result<void> check_hash_heads(const Request& request) {
+  if (request.model.family != "deepseek_engram") return {};
+  for (const TableShape& table : request.model.tables) {
+    const std::uint32_t heads = table.rows_per_token;
+    const std::uint32_t each = (heads + request.tp - 1) / request.tp;
+    if (const std::uint32_t served = (heads + each - 1) / each; served < request.tp) {
+      return usage(
+          "--tp {}: the {} hash heads of table {} go to ranks by {}, which leaves {} ranks without one; tp may be {}",
+          request.tp, heads, printable(table.name), each, request.tp - served, divisors(heads));
+    }
+  }
+  return {};
+}
+
+Result<void> check_ranks(const PlanOptions& options, Request& request) {
+  const Model& model = request.model;
+  if (model.attention_heads % request.tp != 0) {
+    return usage("--tp {} does not divide the {} attention heads of {}; tp may be {}", request.tp, model.attention_heads,
+                 model.name, divisors(model.attention_heads));
+  }
+  const std::uint32_t kv_heads = std::max(1u, model.kv_heads);
+  if (kv_heads % request.tp != 0 && request.tp % kv_heads != 0) {
+    return usage("--tp {} fits the {} key-value heads of {} neither way; tp may be {}", request.tp, kv_heads, model.name,
+                 divisors(kv_heads));
+  }
+  if (auto heads = check_hash_heads(request); !heads) return heads;
+  request.ep = options.ep.value_or(1);
+  if (request.ep > 1 && model.experts == 0) return usage("--ep {}: {} has no experts", request.ep, model.name);
+  if (request.devices % request.ep != 0) {
+    return usage("--ep {} does not divide {} devices", request.ep, request.devices);
+  }
+  if (request.ep > 1 && model.experts % request.ep != 0) {
+    return usage("--ep {} does not divide the {} experts of {}; ep may be {}", request.ep, model.experts, model.name,
+                 divisors(model.experts));
+  }
+  if (request.concurrency < request.dp) {
+    request.notes.push_back(
+        fmt::format("{} sequences keep only {} of {} replicas busy", request.concurrency, request.concurrency, request.dp));
+  }
+  return {};
+}
+
+Result<void> set_load(const PlanOptions& options, Request& request) {
+  const Model& model = request.model;
+  request.prompt = options.prompt;
+  request.output = options.output;
+  const std::uint64_t most = model.context_most == 0 ? kContextUnasked : model.context_most;
+  request.context = options.context.value_or(std::min(most, std::max(kContextUnasked, options.prompt + options.output)));
+  if (model.context_most != 0 && request.context > model.context_most) {
+    return usage("--context {}: {} was made for {} tokens at most", request.context, model.name, model.context_most);
+  }
+  if (request.prompt + request.output > request.context) {
+    return usage("--prompt {} and --output {} do not fit in a context of {}; give --context {} or less of them",
+                 request.prompt, request.output, request.context, request.prompt + request.output);
+  }
+  request.concurrency = options.concurrency;
+  request.chunk = options.chunk.value_or(static_cast<std::uint32_t>(std::min<std::uint64_t>(kChunkUnasked, request.context)));
+  if (request.chunk > request.context) {
+    return usage("--chunk {} is wider than the context of {}", request.chunk, request.context);
+  }
+  request.speculate = options.speculate;
+  if (request.speculate > 0 && model.draft_layers == 0) {
+    request.notes.push_back(fmt::format(
+        "{} has no draft module here: {} tokens a step are drafted from the text itself (n-gram speculation), at no "
+        "cost but the check",
+        model.name, request.speculate));
+  }
+  return {};
+}
+
+Result<void> set_types(const PlanOptions& options, Request& request) {
+  const bool is_gguf = request.model.format == "gguf";
+  request.kv = is_gguf ? KvType::kF16 : KvType::kBf16;
+  for (KvType type : {KvType::kF16, KvType::kBf16, KvType::kFp8, KvType::kQ8_0}) {
+    if (options.kv == kv_type_name(type)) request.kv = type;
+  }
+  request.state = options.state == state_type_name(StateType::kBf16) ? StateType::kBf16 : StateType::kF32;
+  if (!options.engine.empty()) {
+    const auto id = engine_named(options.engine);
+    if (!id) return id.error();
+    request.engine = *id;
+  }
+  for (Placement placement : kPlacements) {
+    if (options.placement == placement_name(placement)) request.placement = placement;
+  }
+  if (request.placement && request.model.tables.empty()) {
+    return usage("--placement {}: {} has no conditional-memory table", options.placement, request.model.name);
+  }
+  if (request.placement && *request.placement != Placement::kNvme && options.memory) {
+    return usage("--memory is the cache of a table on NVMe; --placement {} needs none", options.placement);
+  }
+  return {};
+}
+
+Result<void> set_memory(const PlanOptions& options, Request& request) {
+  const Device& device = request.machine.device;
+  request.memory = options.memory;
+  request.weights = options.weights;
+  request.table = options.table;
+  request.other = options.other;
+  request.memory_fraction = options.memory_fraction;
+  request.price_per_hour = options.price_per_hour;
+  request.decode_tok_s = options.decode_tok_s;
+  request.prefill_tok_s = options.prefill_tok_s;
+  request.target_ttft_ms = options.target_ttft_ms;
+  request.target_tok_s = options.target_tok_s;
+  if (request.table && request.model.tables.empty()) {
+    return usage("--table {}: {} has no conditional-memory table", byte_size_text(*request.table), request.model.name);
+  }
+  const std::uint64_t whole = device.is_unified ? device.visible_bytes : request.machine.host_memory_bytes;
+  request.host_reserve = options.host_reserve.value_or(
+      device.host_reserve_bytes != 0 ? device.host_reserve_bytes : std::min(kHostReserveUnasked, whole / 4));
+  request.host_reserve_source = options.host_reserve ? "asked for"
+                                : device.host_reserve_reason.empty() ? "what a system and an engine's host side take"
+                                                                     : device.host_reserve_reason;
+  if (options.host_reserve && *options.host_reserve >= whole) {
+    return usage("--host-reserve {} leaves nothing of {}", byte_size_text(*options.host_reserve), byte_size_text(whole));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view placement_name(Placement placement) {
+  switch (placement) {
+    case Placement::kDevice: return "device";
+    case Placement::kPinned: return "pinned";
+    case Placement::kHost: return "host";
+    case Placement::kNvme: return "nvme";
+    case Placement::kRemote: return "remote";
+  }
+  return "";
+}
+
+Result<Request> resolve(const PlanOptions& options) {
+  Request request;
+  auto model = find_model(options);
+  if (!model) return std::move(model).error();
+  request.model = *std::move(model);
+  auto machine = find_machine(options);
+  if (!machine) return std::move(machine).error();
+  request.machine = *std::move(machine);
+  if (auto done = apply_measured(options, request.machine); !done) return done.error();
+  if (auto done = set_ranks(options, request); !done) return done.error();
+  if (auto done = check_ranks(options, request); !done) return done.error();
+  if (auto done = set_load(options, request); !done) return done.error();
+  if (auto done = set_types(options, request); !done) return done.error();
+  if (auto done = set_memory(options, request); !done) return done.error();
+  return request;
+}
+
+}  // namespace rowtide::sizing
