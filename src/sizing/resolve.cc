@@ -65,7 +65,8 @@ Result<void> set_ranks(const PlanOptions& options, Request& request) {
   const Device& device = request.machine.device;
   const std::uint32_t ranks = options.tp.value_or(1) * options.dp.value_or(1);
   request.devices = options.devices.value_or(std::max(ranks, options.nodes.value_or(1)));
-  if (request.machine.is_this && request.devices > 1 && options.device.empty() && device.devices_per_node < request.devices) {
+  if (request.machine.is_this && request.devices > 1 && options.device.empty() &&
+      device.devices_per_node < request.devices) {
     return usage("--devices {}: this machine has {}", request.devices, device.devices_per_node);
   }
   if (request.devices % options.dp.value_or(1) != 0) {
@@ -115,13 +116,13 @@ Result<void> check_hash_heads(const Request& request) {
 Result<void> check_ranks(const PlanOptions& options, Request& request) {
   const Model& model = request.model;
   if (model.attention_heads % request.tp != 0) {
-    return usage("--tp {} does not divide the {} attention heads of {}; tp may be {}", request.tp, model.attention_heads,
-                 model.name, divisors(model.attention_heads));
+    return usage("--tp {} does not divide the {} attention heads of {}; tp may be {}", request.tp,
+                 model.attention_heads, model.name, divisors(model.attention_heads));
   }
   const std::uint32_t kv_heads = std::max(1u, model.kv_heads);
   if (kv_heads % request.tp != 0 && request.tp % kv_heads != 0) {
-    return usage("--tp {} fits the {} key-value heads of {} neither way; tp may be {}", request.tp, kv_heads, model.name,
-                 divisors(kv_heads));
+    return usage("--tp {} fits the {} key-value heads of {} neither way; tp may be {}", request.tp, kv_heads,
+                 model.name, divisors(kv_heads));
   }
   if (auto heads = check_hash_heads(request); !heads) return heads;
   request.ep = options.ep.value_or(1);
@@ -134,8 +135,8 @@ Result<void> check_ranks(const PlanOptions& options, Request& request) {
                  divisors(model.experts));
   }
   if (request.concurrency < request.dp) {
-    request.notes.push_back(
-        fmt::format("{} sequences keep only {} of {} replicas busy", request.concurrency, request.concurrency, request.dp));
+    request.notes.push_back(fmt::format("{} sequences keep only {} of {} replicas busy", request.concurrency,
+                                        request.concurrency, request.dp));
   }
   return {};
 }
@@ -145,7 +146,8 @@ Result<void> set_load(const PlanOptions& options, Request& request) {
   request.prompt = options.prompt;
   request.output = options.output;
   const std::uint64_t most = model.context_most == 0 ? kContextUnasked : model.context_most;
-  request.context = options.context.value_or(std::min(most, std::max(kContextUnasked, options.prompt + options.output)));
+  request.context =
+      options.context.value_or(std::min(most, std::max(kContextUnasked, options.prompt + options.output)));
   if (model.context_most != 0 && request.context > model.context_most) {
     return usage("--context {}: {} was made for {} tokens at most", request.context, model.name, model.context_most);
   }
@@ -154,7 +156,8 @@ Result<void> set_load(const PlanOptions& options, Request& request) {
                  request.prompt, request.output, request.context, request.prompt + request.output);
   }
   request.concurrency = options.concurrency;
-  request.chunk = options.chunk.value_or(static_cast<std::uint32_t>(std::min<std::uint64_t>(kChunkUnasked, request.context)));
+  request.chunk =
+      options.chunk.value_or(static_cast<std::uint32_t>(std::min<std::uint64_t>(kChunkUnasked, request.context)));
   if (request.chunk > request.context) {
     return usage("--chunk {} is wider than the context of {}", request.chunk, request.context);
   }
@@ -210,11 +213,12 @@ Result<void> set_memory(const PlanOptions& options, Request& request) {
   const std::uint64_t whole = device.is_unified ? device.visible_bytes : request.machine.host_memory_bytes;
   request.host_reserve = options.host_reserve.value_or(
       device.host_reserve_bytes != 0 ? device.host_reserve_bytes : std::min(kHostReserveUnasked, whole / 4));
-  request.host_reserve_source = options.host_reserve ? "asked for"
+  request.host_reserve_source = options.host_reserve                 ? "asked for"
                                 : device.host_reserve_reason.empty() ? "what a system and an engine's host side take"
                                                                      : device.host_reserve_reason;
   if (options.host_reserve && *options.host_reserve >= whole) {
-    return usage("--host-reserve {} leaves nothing of {}", byte_size_text(*options.host_reserve), byte_size_text(whole));
+    return usage("--host-reserve {} leaves nothing of {}", byte_size_text(*options.host_reserve),
+                 byte_size_text(whole));
   }
   return {};
 }
