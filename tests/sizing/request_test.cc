@@ -1,0 +1,108 @@
+// What a plan may be asked for, and how a slip is answered.
+#include <cstddef>
+
+#include "sizing/planned.h"
+
+namespace rowtide::sizing {
+namespace {
+
+using testing::Test;
+
+constexpr std::string_view kQwen = "Qwen3.8-Flash-Next";
+constexpr std::string_view kSpark = "dgx-spark";
+
+bool names(const std::string& message, std::initializer_list<std::string_view> words) {
+  for (std::string_view word : words) {
+    if (message.find(word) == std::string::npos) {
+      ADD_FAILURE() << "'" << word << "' is not in: " << message;
+      return false;
+    }
+  }
+  return true;
+}
+
+TEST(PlanOption, EveryOneIsSetByItsName) {
+  for (const PlanOption& option : plan_options()) {
+    PlanOptions options;
+    const std::string_view value = option.value_name == "SIZE"   ? "1GiB"
+                                   : option.value_name == "N"    ? "1"
+                                   : option.value_name == "X"    ? "0.5"
+                                   : option.value_name == "TYPE" ? (option.name == "state" ? "f32" : "f16")
+                                   : option.name == "placement"  ? "nvme"
+                                   : option.name == "engine"     ? "vllm"
+                                   : option.value_name.empty()   ? ""
+                                                                 : "x";
+    EXPECT_TRUE(set_plan_option(options, option.name, value)) << option.name;
+  }
+}
+
+TEST(PlanOption, ASlipIsNamed) {
+  PlanOptions options;
+  const auto message = [&](std::string_view name, std::string_view value) {
+    auto set = set_plan_option(options, name, value);
+    return set ? std::string() : set.error().message;
+  };
+  names(message("contxt", "1"), {"contxt", "context"});
+  names(message("context", "0"), {"--context 0", "1 to"});
+  names(message("context", "-1"), {"--context -1"});
+  names(message("context", "9999999999999999999999"), {"--context"});
+  names(message("concurrency", "1.5"), {"--concurrency 1.5"});
+  names(message("host-reserve", "26"), {});
+  names(message("host-reserve", "lots"), {"--host-reserve lots", "26GiB"});
+  names(message("weights", "99999999TB"), {"--weights"});
+  names(message("memory-fraction", "1.2"), {"--memory-fraction 1.2", "at most 1"});
+  names(message("memory-fraction", "nan"), {"--memory-fraction nan"});
+  names(message("kv", "fp9"), {"--kv fp9", "f16, bf16, fp8, q8_0"});
+  names(message("placement", "nvm"), {"--placement nvm", "nvme"});
+  names(message("target-tok-s", "0"), {"--target-tok-s 0", "above 0"});
+}
+
+TEST(Request, ContradictionsAreTheSameInEitherOrder) {
+  EXPECT_EQ(refusal({{"path", "x.gguf"}, {"model", kQwen}, {"device", kSpark}}),
+            refusal({{"device", kSpark}, {"model", kQwen}, {"path", "x.gguf"}}));
+  names(refusal({{"path", "x.gguf"}, {"model", kQwen}, {"device", kSpark}}), {"x.gguf", "--model", "contradict"});
+  names(refusal({{"model", kQwen}, {"device", kSpark}, {"this-machine", ""}}), {"--device", "--this-machine"});
+  names(refusal({{"device", kSpark}}), {"no model"});
+  names(refusal({{"model", kQwen}}), {"no machine"});
+  names(refusal({{"path", "models/x.gguf"}, {"precision", "FP8"}, {"device", kSpark}}), {"--precision"});
+  names(refusal({{"model", kQwen}, {"device", kSpark}, {"host-memory", "64GiB"}}), {"--host-memory", "one memory"});
+  names(refusal({{"model", kQwen}, {"device", kSpark}, {"placement", "device"}, {"memory", "4GiB"}}), {"--memory"});
+  names(refusal({{"model", kQwen}, {"device", kSpark}, {"host-reserve", "200GiB"}}), {"--host-reserve"});
+}
+
+TEST(Request, WhatIsNotKnownComesWithTheNearest) {
+  names(refusal({{"model", "Qwen3.8-Flash-Nxt"}, {"device", kSpark}}), {"Qwen3.8-Flash-Next"});
+  names(refusal({{"model", kQwen}, {"precision", "NVFP5"}, {"device", kSpark}}), {"NVFP4"});
+  names(refusal({{"model", kQwen}, {"device", "dgx-sparc"}}), {"dgx-spark"});
+}
+
+TEST(Request, ContextBeyondTheModel) {
+  names(refusal({{"model", kQwen}, {"device", kSpark}, {"context", "262145"}}), {"--context 262145", "262144"});
+  EXPECT_EQ(refusal({{"model", kQwen}, {"device", kSpark}, {"context", "262144"}}), "");
+  names(refusal({{"model", kQwen}, {"device", kSpark}, {"context", "1000"}, {"prompt", "900"}, {"output", "200"}}),
+        {"--prompt 900", "1100"});
+}
+
+TEST(Request, RanksThatDoNotDivide) {
+  names(refusal({{"model", kQwen}, {"device", "h100"}, {"devices", "5"}}), {"--tp 5", "24", "1, 2, 3, 4, 6, 8"});
+  names(refusal({{"model", kQwen}, {"device", "h100"}, {"devices", "3"}}), {"--tp 3", "key-value heads"});
+  names(refusal({{"model", kQwen}, {"device", "h100"}, {"devices", "4"}, {"tp", "8"}}), {"--tp 8", "4 devices"});
+  names(refusal({{"model", kQwen}, {"device", "h100"}, {"devices", "8"}, {"dp", "3"}}), {"--dp 3", "8 devices"});
+  names(refusal({{"model", kQwen}, {"device", "h100"}, {"devices", "8"}, {"ep", "3"}}), {"--ep 3"});
+  names(refusal({{"model", "DeepSeek-V4.1-Flash"}, {"device", "h100"}, {"devices", "16"}}),
+        {"--tp 16", "24 hash heads", "4 ranks without"});
+  names(refusal({{"model", kQwen}, {"device", kSpark}, {"devices", "4"}, {"nodes", "2"}}), {"--nodes 2", "4 nodes"});
+}
+
+TEST(Request, DefaultsAreSaidAndFit) {
+  auto request = requested({{"model", kQwen}, {"device", kSpark}, {"devices", "2"}});
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->tp, 2u);
+  EXPECT_EQ(request->nodes, 2u);
+  EXPECT_EQ(request->context, 32'768u);
+  EXPECT_EQ(request->chunk, 2'048u);
+  EXPECT_FALSE(request->host_reserve_source.empty());
+}
+
+}  // namespace
+}  // namespace rowtide::sizing
