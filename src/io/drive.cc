@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <charconv>
 #include <climits>
+#include <cmath>
 #include <cstdlib>
 #include <span>
 #include <string_view>
@@ -109,17 +110,54 @@ std::optional<std::uint32_t> number_of(std::string_view text, std::string_view k
   return number;
 }
 
-/// The best depth that the file names. kNotFound without a file; else what is wrong with it.
-Result<std::uint32_t> depth_in(const std::string& path) {
+/// What the file holds, if it begins as such a file does. kNotFound without a file; else what is wrong with it.
+Result<std::string> kept_text(const std::string& path) {
   auto file = open_file(path);
   if (!file) return file.error();
   const std::uint64_t bytes = (*file)->bytes();
   if (bytes > kFileBytesMax) return make_error(ErrorCode::kMalformed, "{}: has {} bytes", path, bytes);
   std::string text(bytes, '\0');
   if (auto read = (*file)->read(0, std::as_writable_bytes(std::span(text))); !read) return read.error();
-  const auto depth = text.starts_with(kFirstLine) ? number_of(text, "best_depth", kDepthMax) : std::nullopt;
-  if (!depth) return make_error(ErrorCode::kMalformed, "{}: holds no depth of 1 to {}", path, kDepthMax);
-  return *depth;
+  if (!text.starts_with(kFirstLine) || !number_of(text, "best_depth", kDepthMax)) {
+    return make_error(ErrorCode::kMalformed, "{}: holds no depth of 1 to {}", path, kDepthMax);
+  }
+  return text;
+}
+
+/// The text kept for the drive below `path`; one log line where a file is there and holds none.
+std::optional<std::string> text_kept_for(const std::string& path) {
+  const auto drive = drive_of(path);
+  if (!drive) return std::nullopt;
+  const std::string kept = figures_path(*drive);
+  if (kept.empty()) return std::nullopt;
+  auto text = kept_text(kept);
+  if (text) return *std::move(text);
+  if (text.error().code != ErrorCode::kNotFound) {
+    log_line_once(LogLevel::kWarn,
+                  fmt::format("{}; it is ignored, `rowtide calibrate` makes it anew", text.error().message));
+  }
+  return std::nullopt;
+}
+
+/// The amount at the start of `text`, which must be all of it and more than 0.
+std::optional<double> amount_of(std::string_view text) {
+  double amount = 0;
+  const auto [stop, failure] = std::from_chars(text.begin(), text.end(), amount);
+  if (failure != std::errc() || stop != text.end() || !std::isfinite(amount) || amount <= 0) return std::nullopt;
+  return amount;
+}
+
+/// One line of a kept file; those of other keys are left alone.
+void read_line(std::string_view line, DriveFigures& figures) {
+  const auto gap = line.find(' ');
+  if (gap == std::string_view::npos) return;
+  const std::string_view key = line.substr(0, gap), value = line.substr(gap + 1);
+  if (key == "serial_us") figures.serial_us = amount_of(value).value_or(0);
+  if (key == "sequential_bytes_per_s") figures.sequential_bytes_per_s = amount_of(value).value_or(0);
+  const auto second = value.find(' ');
+  if (key != "reads_per_s" || second == std::string_view::npos) return;
+  const auto depth = amount_of(value.substr(0, second)), rate = amount_of(value.substr(second + 1));
+  if (depth && rate && *depth <= kDepthMax) figures.depth_curve.emplace_back(static_cast<std::uint32_t>(*depth), *rate);
 }
 
 /// Writes `text` into a new file beside `path` and puts it in its place.
@@ -172,18 +210,25 @@ Result<void> keep_figures(const Drive& drive, const DriveFigures& figures) {
   return replace_file(path, text_of(drive, figures));
 }
 
-std::optional<std::uint32_t> calibrated_depth(const std::string& path) {
-  const auto drive = drive_of(path);
-  if (!drive) return std::nullopt;
-  const std::string kept = figures_path(*drive);
-  if (kept.empty()) return std::nullopt;
-  const auto depth = depth_in(kept);
-  if (depth) return *depth;
-  if (depth.error().code != ErrorCode::kNotFound) {
-    log_line_once(LogLevel::kWarn,
-                  fmt::format("{}; it is ignored, `rowtide calibrate` makes it anew", depth.error().message));
+std::optional<DriveFigures> calibrated_figures(const std::string& path) {
+  const auto text = text_kept_for(path);
+  if (!text) return std::nullopt;
+  DriveFigures figures;
+  figures.best_depth = number_of(*text, "best_depth", kDepthMax).value_or(0);
+  figures.block_bytes = number_of(*text, "block_bytes", 1u << 30).value_or(0);
+  for (std::string_view left = *text; !left.empty();) {
+    const auto length = std::min(left.find('\n'), left.size() - 1);
+    read_line(left.substr(0, length), figures);
+    left.remove_prefix(length + 1);
   }
-  return std::nullopt;
+  const bool is_whole = figures.block_bytes != 0 && figures.serial_us > 0 && figures.sequential_bytes_per_s > 0 &&
+                        !figures.depth_curve.empty();
+  return is_whole ? std::optional(std::move(figures)) : std::nullopt;
+}
+
+std::optional<std::uint32_t> calibrated_depth(const std::string& path) {
+  const auto text = text_kept_for(path);
+  return text ? number_of(*text, "best_depth", kDepthMax) : std::nullopt;
 }
 
 }  // namespace rowtide::io

@@ -38,6 +38,10 @@ std::string figures_path(const Drive& drive);
 /// Keeps the figures at figures_path(), whole or not at all. kIo.
 Result<void> keep_figures(const Drive& drive, const DriveFigures& figures);
 
+/// The figures kept for the drive below `path`. Nothing where none were, or where a file of an older version lacks
+/// some; a file that holds none is ignored with one log line.
+std::optional<DriveFigures> calibrated_figures(const std::string& path);
+
 /// The best depth kept for the drive below `path`, 1 to kDepthMax. Nothing where none was; a file that holds none is
 /// ignored with one log line.
 std::optional<std::uint32_t> calibrated_depth(const std::string& path);

@@ -75,6 +75,39 @@ TEST_F(DriveTest, TheBestDepthIsKeptForTheStore) {
   EXPECT_EQ(log_, "");
 }
 
+TEST_F(DriveTest, AllFiguresComeBack) {
+  EXPECT_FALSE(calibrated_figures(here()).has_value());
+  const DriveFigures figures{4096, 85.5, {{1, 11'000}, {2, 20'000}, {256, 1'200'000}}, 14.5e9, 256};
+  ASSERT_TRUE(keep_figures(*drive_of(here()), figures).ok());
+  const auto kept = calibrated_figures(here());
+  ASSERT_TRUE(kept.has_value());
+  EXPECT_EQ(kept->block_bytes, 4096u);
+  EXPECT_EQ(kept->serial_us, 85.5);
+  EXPECT_EQ(kept->depth_curve, figures.depth_curve);
+  EXPECT_EQ(kept->sequential_bytes_per_s, 14.5e9);
+  EXPECT_EQ(kept->best_depth, 256u);
+  EXPECT_EQ(log_, "");
+}
+
+TEST_F(DriveTest, FiguresThatLackSomeAreNone) {
+  const std::string whole =
+      "rowtide drive 1\nbest_depth 2\nblock_bytes 4096\nserial_us 85.5\nsequential_bytes_per_s 2e9\n"
+      "reads_per_s 2 20000\n";
+  keep_text(whole);
+  ASSERT_TRUE(calibrated_figures(here()).has_value());
+  for (const char* key : {"block_bytes", "serial_us", "sequential_bytes_per_s", "reads_per_s"}) {
+    for (const char* instead : {"other", "0"}) {
+      std::string text = whole;
+      const auto at = text.find(key), gap = text.find(' ', at);
+      if (*instead == 'o') text.replace(at, gap - at, instead);
+      if (*instead == '0') text.replace(gap + 1, text.find('\n', at) - gap - 1, "-1 nan");
+      keep_text(text);
+      EXPECT_FALSE(calibrated_figures(here()).has_value()) << text;
+      EXPECT_EQ(calibrated_depth(here()), 2u) << text;
+    }
+  }
+}
+
 TEST_F(DriveTest, AFileThatHoldsNoDepthIsIgnoredWithOneLine) {
   const std::string first = "rowtide drive 1\n";
   const std::vector<std::string> bad = {"",
