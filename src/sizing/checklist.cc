@@ -9,12 +9,12 @@ std::vector<Check> checklist(const Plan& plan) {
   const Request& request = plan.request;
   const Device& device = request.machine.device;
   std::vector<Check> checks;
-  checks.push_back({"the memory that the system shows", "free -b | awk '/^Mem:/ {print $2}'",
-                    device.is_unified
-                        ? fmt::format("{} or more ({}); if not, plan again with --visible", device.visible_bytes,
-                                      gib(static_cast<double>(device.visible_bytes)))
-                        : fmt::format("{} or more; if not, plan again with --host-memory",
-                                      request.machine.host_memory_bytes)});
+  checks.push_back(
+      {"the memory that the system shows", "free -b | awk '/^Mem:/ {print $2}'",
+       device.is_unified
+           ? fmt::format("{} or more ({}); if not, plan again with --visible", device.visible_bytes,
+                         gib(static_cast<double>(device.visible_bytes)))
+           : fmt::format("{} or more; if not, plan again with --host-memory", request.machine.host_memory_bytes)});
   if (!device.is_unified) {
     checks.push_back({"the memory of each device", "nvidia-smi --query-gpu=memory.total,memory.used --format=csv",
                       fmt::format("{} MiB in all, next to nothing used", device.visible_bytes >> 20)});
@@ -33,9 +33,11 @@ std::vector<Check> checklist(const Plan& plan) {
                       "same output, and a gather that is faster than the engine's own"});
   }
   checks.push_back({"that nothing stands in the way", "rowtide doctor MODEL", "no problem"});
-  checks.push_back({"the memory while it runs, after the longest prompt", "grep -E 'MemAvailable|SwapFree' /proc/meminfo",
+  checks.push_back({"the memory while it runs, after the longest prompt",
+                    "grep -E 'MemAvailable|SwapFree' /proc/meminfo",
                     "MemAvailable above 6 GiB, no swap in use; MemFree says nothing"});
-  checks.push_back({"the speed, by requests of this length one after the other", "llama-bench or the engine's own benchmark",
+  checks.push_back({"the speed, by requests of this length one after the other",
+                    "llama-bench or the engine's own benchmark",
                     fmt::format("about {:.0f} tok/s and a first token in {:.0f} ms: estimates, within a third or so",
                                 plan.speed.decode_tok_s, plan.speed.ttft_ms)});
   return checks;

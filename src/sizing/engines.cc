@@ -69,8 +69,11 @@ EngineData parse() {
   EngineData parsed;
   for (const Json& entry : all.at("engines")) parsed.engines.push_back(engine_of(entry));
   for (const Json& entry : all.at("step_overheads")) {
-    parsed.overheads.push_back({id_of(entry.at("engine")), entry.at("family"), entry.at("device"),
-                                entry.at("speculates"), {entry.at("ms"), entry.at("source")}});
+    parsed.overheads.push_back({id_of(entry.at("engine")),
+                                entry.at("family"),
+                                entry.at("device"),
+                                entry.at("speculates"),
+                                {entry.at("ms"), entry.at("source")}});
   }
   for (const Json& entry : all.at("limits")) {
     Limit limit;
@@ -109,7 +112,9 @@ bool leaves_rank_without_heads(const Model& model, std::uint32_t ranks) {
   });
 }
 
-bool holds(const Json& list, std::string_view value) { return std::find(list.begin(), list.end(), value) != list.end(); }
+bool holds(const Json& list, std::string_view value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
 
 /// One condition of a limit.
 bool applies(const std::string& name, const Json& value, const Request& request, Placement placement) {
@@ -124,12 +129,10 @@ bool applies(const std::string& name, const Json& value, const Request& request,
   if (name == "unified") return value == device.is_unified;
   if (name == "peers_memory") return value == device.has_peers_memory;
   if (name == "has_table") return value == !model.tables.empty();
-  if (name == "has_draft_module") return value == (model.draft_layers > 0);
   if (name == "has_typed_state") {
     return value == std::any_of(model.states.begin(), model.states.end(),
                                 [](const State& state) { return state.value_bytes == 0; });
   }
-  if (name == "speculates") return value == (request.speculate > 0);
   if (name == "tp_above") return request.tp > value.get<std::uint32_t>();
   if (name == "nodes_above") return request.nodes > value.get<std::uint32_t>();
   if (name == "rank_without_heads") return value == leaves_rank_without_heads(model, request.tp);

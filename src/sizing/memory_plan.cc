@@ -64,7 +64,8 @@ class Layouter {
     pool.name = "host memory";
     pool.each = request_.nodes > 1 ? "of each node" : "";
     pool.capacity_bytes = request_.machine.host_memory_bytes;
-    pool.capacity_source = request_.machine.is_this ? "as the kernel shows it" : "assumed; --host-memory says otherwise";
+    pool.capacity_source =
+        request_.machine.is_this ? "as the kernel shows it" : "assumed; --host-memory says otherwise";
     return pool;
   }
 
@@ -97,10 +98,11 @@ class Layouter {
     const Model& model = request_.model;
     const std::uint64_t residual = 8 * model.streams * model.hidden;  // 4 copies of 2 bytes
     const std::uint64_t experts = 6 * std::uint64_t{model.experts_per_token} * model.expert_width;
-    pool.items.push_back({"activations", request_.chunk * (residual + experts),
-                          fmt::format("chunk {} x ({} streams x {} x 4 x 2 B + {} experts x {} x 3 x 2 B)", request_.chunk,
-                                      model.streams, model.hidden, model.experts_per_token, model.expert_width),
-                          "estimate"});
+    pool.items.push_back(
+        {"activations", request_.chunk * (residual + experts),
+         fmt::format("chunk {} x ({} streams x {} x 4 x 2 B + {} experts x {} x 3 x 2 B)", request_.chunk,
+                     model.streams, model.hidden, model.experts_per_token, model.expert_width),
+         "estimate"});
     const std::uint64_t positions = std::uint64_t{sequences()} * (1 + request_.speculate);
     pool.items.push_back({"logits", positions * model.vocabulary * 4,
                           fmt::format("{} positions x {} x 4 B", positions, model.vocabulary), "estimate"});
@@ -200,8 +202,7 @@ class Layouter {
     if (kv.bytes_per_token > 0) kv.tokens = static_cast<std::uint64_t>(for_tokens / kv.bytes_per_token);
     const double sequence = kv.bytes_per_token * static_cast<double>(request_.context) + state_bytes() * copies;
     if (sequence > 0) {
-      kv.concurrency_most =
-          static_cast<std::uint32_t>(std::clamp(pool_bytes / sequence, 0.0, 1e6)) * request_.dp;
+      kv.concurrency_most = static_cast<std::uint32_t>(std::clamp(pool_bytes / sequence, 0.0, 1e6)) * request_.dp;
     }
     set_band(pool);
   }
@@ -241,10 +242,9 @@ class Layouter {
     const double asked = fraction_room(pool);
     kv.asked_bytes = rounded(asked);
     kv.bytes = rounded(std::min(asked, room));
-    const std::string formula =
-        fmt::format("{:g} x {} - {} of weights - {} of other", *request_.memory_fraction,
-                    gib(static_cast<double>(pool.capacity_bytes)), gib(static_cast<double>(weights_)),
-                    gib(static_cast<double>(other_)));
+    const std::string formula = fmt::format("{:g} x {} - {} of weights - {} of other", *request_.memory_fraction,
+                                            gib(static_cast<double>(pool.capacity_bytes)),
+                                            gib(static_cast<double>(weights_)), gib(static_cast<double>(other_)));
     pool.items.push_back({"keys, values and states", kv.bytes, formula, "memory fraction"});
     if (asked <= 0) {
       result_.warnings.push_back(fmt::format("memory fraction {:g} leaves {} for keys and values: {}",
@@ -307,8 +307,9 @@ class Layouter {
     if (device_.is_unified && is_on(Placement::kHost)) return "the table: on NVMe it takes a cache's memory alone";
     if (room_ + reserve >= need && reserve > 0) return reserve_to_change(room_ + reserve - need);
     if (room_ > need / 4 && result_.kv.tokens > 0) {
-      return fmt::format("the context: {} tokens over all sequences fit{}", result_.kv.tokens,
-                         request_.kv == KvType::kF16 || request_.kv == KvType::kBf16 ? ", twice that with --kv fp8" : "");
+      return fmt::format(
+          "the context: {} tokens over all sequences fit{}", result_.kv.tokens,
+          request_.kv == KvType::kF16 || request_.kv == KvType::kBf16 ? ", twice that with --kv fp8" : "");
     }
     return "the weights: more devices, or a precision with fewer bytes";
   }
@@ -321,9 +322,10 @@ class Layouter {
           "run with; take a precision with fewer bytes, or more devices",
           beside, gib(static_cast<double>(reserve_)), gib(static_cast<double>(kSystemLeast)));
     }
-    return fmt::format("the host reserve: {} are left beside the weights, which its {} eat; with --host-reserve {:.1f}GiB "
-                       "it would fit",
-                       beside, gib(static_cast<double>(reserve_)), std::floor(left / kGiB * 10) / 10);
+    return fmt::format(
+        "the host reserve: {} are left beside the weights, which its {} eat; with --host-reserve {:.1f}GiB "
+        "it would fit",
+        beside, gib(static_cast<double>(reserve_)), std::floor(left / kGiB * 10) / 10);
   }
 
   const Request& request_;

@@ -125,11 +125,10 @@ std::string short_before_kv(const Option& chosen) {
   }
   const double capacity = static_cast<double>(pool.capacity_bytes);
   if (held <= capacity) return "";
-  return fmt::format(" Weights{} alone are {} more than there is, before any keys and values.",
-                     chosen.layout.placement == Placement::kDevice || chosen.layout.placement == Placement::kHost
-                         ? " and table"
-                         : "",
-                     gb_and_gib(held - capacity));
+  return fmt::format(
+      " Weights{} alone are {} more than there is, before any keys and values.",
+      chosen.layout.placement == Placement::kDevice || chosen.layout.placement == Placement::kHost ? " and table" : "",
+      gb_and_gib(held - capacity));
 }
 
 std::string machine_text(const Request& request) {
@@ -139,17 +138,16 @@ std::string machine_text(const Request& request) {
 
 std::string verdict_of(const Plan& plan, const Option& chosen) {
   const Request& request = plan.request;
-  const std::string what = fmt::format("{}{}{}", request.model.name,
-                                       request.model.precision.empty() ? "" : " " + request.model.precision,
-                                       " on " + machine_text(request));
+  const std::string what =
+      fmt::format("{}{}{}", request.model.name, request.model.precision.empty() ? "" : " " + request.model.precision,
+                  " on " + machine_text(request));
   if (!chosen.runs()) {
     return fmt::format("{} cannot run as asked: {}", what,
                        chosen.refusal.empty() ? chosen.limits.front().reason : chosen.refusal + ".");
   }
-  const std::string table =
-      chosen.layout.placement
-          ? ", its table " + placement_text(*chosen.layout.placement, request.machine.device)
-          : std::string();
+  const std::string table = chosen.layout.placement
+                                ? ", its table " + placement_text(*chosen.layout.placement, request.machine.device)
+                                : std::string();
   if (plan.fits) {
     return fmt::format("{} fits{}: {} tokens of context fit in what is left{}, {} sequences of {}.", what, table,
                        plan.kv.tokens, request.devices > 1 ? " of each device" : "", plan.kv.concurrency_most,
@@ -227,8 +225,9 @@ void add_warnings(Plan& plan, const Option& chosen) {
     plan.warnings.push_back("prefill is slowed by the table: " + plan.table.bottleneck);
   }
   if (plan.fits && plan.speed.ttft_ms > request.target_ttft_ms) {
-    plan.warnings.push_back(fmt::format("the first token of a prompt of {} is estimated at {:.0f} ms, the target is {:.0f}",
-                                        request.prompt, plan.speed.ttft_ms, request.target_ttft_ms));
+    plan.warnings.push_back(
+        fmt::format("the first token of a prompt of {} is estimated at {:.0f} ms, the target is {:.0f}", request.prompt,
+                    plan.speed.ttft_ms, request.target_ttft_ms));
   }
   if (plan.fits && plan.speed.decode_tok_s < request.target_tok_s) {
     plan.warnings.push_back(fmt::format("a stream is estimated at {:.1f} tok/s, the target is {:g}",
