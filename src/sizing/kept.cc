@@ -66,7 +66,8 @@ std::vector<MemoryTerm> state_terms(const Model& model, KvType kv, StateType typ
     const double ranks_sharing = split(group.kv_heads, ranks);
     const double value_bytes = kv_value_bytes(kv);
     terms.push_back({fmt::format("keys and values, {}", group.name),
-                     static_cast<double>(group.layers * group.window * group.values) * value_bytes / ranks_sharing,
+                     static_cast<double>(group.layers * group.values) * static_cast<double>(group.window) *
+                         value_bytes / ranks_sharing,
                      fmt::format("{} layers x {} positions x {} values x {:g} B{}", group.layers, group.window,
                                  group.values, value_bytes, shared_by(ranks_sharing))});
   }
