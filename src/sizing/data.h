@@ -3,6 +3,7 @@
 
 namespace rowtide::sizing::data {
 
+extern const char* const acceptance;
 extern const char* const devices;
 extern const char* const engines;
 extern const char* const hit_shares;

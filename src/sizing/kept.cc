@@ -10,7 +10,13 @@ namespace {
 
 constexpr std::uint32_t kIndexBytes = 2;  // engines keep index keys as they come, in bf16, whatever the KV type
 
-/// Bytes of one value; q8_0 has a scale of 2 bytes for 32 values.
+/// How many of `ranks` share what is split over `parts`: a part cannot be split further, so more ranks keep copies.
+double split(std::uint32_t parts, std::uint32_t ranks) { return std::min(parts, ranks); }
+
+std::string shared_by(double ranks) { return ranks > 1 ? fmt::format(" / {} ranks", ranks) : ""; }
+
+}  // namespace
+
 double kv_value_bytes(KvType type) {
   switch (type) {
     case KvType::kF16:
@@ -20,13 +26,6 @@ double kv_value_bytes(KvType type) {
   }
   return 0;
 }
-
-/// How many of `ranks` share what is split over `parts`: a part cannot be split further, so more ranks keep copies.
-double split(std::uint32_t parts, std::uint32_t ranks) { return std::min(parts, ranks); }
-
-std::string shared_by(double ranks) { return ranks > 1 ? fmt::format(" / {} ranks", ranks) : ""; }
-
-}  // namespace
 
 std::vector<MemoryTerm> kv_terms(const Model& model, KvType type, bool speculate, std::uint32_t ranks) {
   std::vector<MemoryTerm> terms;

@@ -135,6 +135,8 @@ enum class KvType : std::uint8_t { kF16, kBf16, kFp8, kQ8_0 };
 enum class StateType : std::uint8_t { kF32, kBf16 };
 std::string_view kv_type_name(KvType type);        // "f16", "bf16", "fp8", "q8_0"
 std::string_view state_type_name(StateType type);  // "f32", "bf16"
+/// Bytes of one kept value; q8_0 has a scale of 2 bytes for 32 values.
+double kv_value_bytes(KvType type);
 
 /// One term of what a token, or a sequence, keeps.
 struct MemoryTerm {
