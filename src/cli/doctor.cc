@@ -1,9 +1,7 @@
 // rowtide doctor: what this machine can do, what is wrong with it, and what mends that.
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -18,6 +16,7 @@
 #include "cli/doctor/page.h"
 #include "cli/doctor/place.h"
 #include "cli/json_output.h"
+#include "cli/terminal.h"
 #include "rowtide/addressing.h"
 #include "table/row_decoders.h"
 
@@ -111,18 +110,6 @@ Json to_json(const Report& report) {
           {"suggested_memory_bytes", report.suggested_memory_bytes}};
 }
 
-std::size_t page_width() {
-  constexpr std::size_t kNarrow = 80, kWide = 120;
-  winsize window{};
-  const bool told = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col != 0;
-  return told ? std::clamp<std::size_t>(window.ws_col, kNarrow, kWide) : kWide;
-}
-
-bool wants_colours() {
-  const char* unwanted = std::getenv("NO_COLOR");
-  return ::isatty(STDOUT_FILENO) == 1 && (unwanted == nullptr || *unwanted == '\0');
-}
-
 }  // namespace
 }  // namespace doctor
 
@@ -149,8 +136,8 @@ ExitCode run_doctor(const Arguments& arguments) {
   if (json) {
     print_json(doctor::to_json(report));
   } else {
-    fmt::print("{}", doctor::page_of(report.findings, report.suggested_memory_bytes, doctor::wants_colours(),
-                                     doctor::page_width()));
+    fmt::print("{}",
+               doctor::page_of(report.findings, report.suggested_memory_bytes, wants_colours(), page_width(80, 120)));
   }
   return report.ok() ? kExitDone : kExitNotSo;
 }

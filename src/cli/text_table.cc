@@ -22,18 +22,42 @@ std::string columns(const std::vector<std::vector<std::string>>& lines, std::siz
   std::vector<std::size_t> widths;
   for (const auto& line : lines) {
     widths.resize(std::max(widths.size(), line.size()));
-    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], shown_columns(line[i]));
   }
   std::string text;
   for (const auto& line : lines) {
     text.append(indent, ' ');
     for (std::size_t i = 0; i < line.size(); ++i) {
       bool last = i + 1 == line.size();
-      text += last ? line[i] : fmt::format("{:<{}}  ", line[i], widths[i]);
+      text += line[i];
+      if (!last) text.append(widths[i] - shown_columns(line[i]) + 2, ' ');
     }
     text += '\n';
   }
   return text;
+}
+
+std::size_t shown_columns(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {
+  std::string lines;
+  std::size_t column = indent;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view word = text.substr(at, text.find(' ', at) - at);
+    if (column > indent && column + 1 + shown_columns(word) > width) {
+      lines += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      lines += ' ';
+      ++column;
+    }
+    lines += word;
+    column += shown_columns(word);
+    at += word.size() + 1;
+  }
+  return lines + "\n";
 }
 
 }  // namespace rowtide::cli

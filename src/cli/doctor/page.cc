@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "cli/text_table.h"
+
 namespace rowtide::cli::doctor {
 namespace {
 
@@ -12,26 +14,6 @@ constexpr std::uint64_t kMibBytes = std::uint64_t{1} << 20;
 constexpr std::size_t kLevelWidth = 7;  // "problem"
 constexpr std::size_t kIdWidth = 14;    // "unified memory"
 constexpr std::size_t kIndent = 2 + kLevelWidth + 2 + kIdWidth + 2;
-
-/// `text` in lines, all but the first indented; a word longer than a line stands in one of its own.
-std::string wrapped(std::string_view text, std::size_t width) {
-  std::string lines;
-  std::size_t column = kIndent;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::string_view word = text.substr(at, text.find(' ', at) - at);
-    if (column > kIndent && column + 1 + word.size() > width) {
-      lines += "\n" + std::string(kIndent, ' ');
-      column = kIndent;
-    } else if (column > kIndent) {
-      lines += ' ';
-      ++column;
-    }
-    lines += word;
-    column += word.size();
-    at += word.size() + 1;
-  }
-  return lines + "\n";
-}
 
 std::string level_cell(Level level, bool colours) {
   std::string cell = fmt::format("{:<{}}", level_name(level), kLevelWidth);
@@ -47,10 +29,10 @@ std::string entry(const Finding& finding, bool colours, std::size_t width) {
   std::string id(finding.id);
   std::ranges::replace(id, '_', ' ');
   std::string text = fmt::format("  {}  {:<{}}  {}", level_cell(finding.level, colours), id, kIdWidth,
-                                 wrapped(finding.finding, width));
+                                 wrapped(finding.finding, kIndent, width));
   const std::string margin(kIndent, ' ');
-  if (!finding.meaning.empty()) text += margin + wrapped(finding.meaning, width);
-  if (!finding.fix.empty()) text += margin + wrapped("Mend: " + finding.fix, width);
+  if (!finding.meaning.empty()) text += margin + wrapped(finding.meaning, kIndent, width);
+  if (!finding.fix.empty()) text += margin + wrapped("Mend: " + finding.fix, kIndent, width);
   return text;
 }
 
