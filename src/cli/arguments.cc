@@ -127,6 +127,16 @@ void ArgumentParser::flag(std::string_view name, bool& value, std::string_view h
   app_->add_flag(std::string(name), value, std::string(help));
 }
 
+void ArgumentParser::list(std::string_view name, std::string_view value_name, std::vector<std::string>& values,
+                          std::string_view help) {
+  app_->add_option(std::string(name), values, std::string(help))
+      ->expected(1, CLI::detail::expected_max_vector_size)
+      ->delimiter(',')
+      ->option_text(std::string(value_name));
+}
+
+void ArgumentParser::heading(std::string_view text) { app_->option_defaults()->group(std::string(text)); }
+
 void ArgumentParser::hidden(const std::string& name, std::optional<std::string>& value) {
   add(*app_, name, " ", "", [&value](const std::string& given) { value = given; })->group("");
 }

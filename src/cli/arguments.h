@@ -46,6 +46,11 @@ class ArgumentParser {
   /// A real number of 0..most.
   void real(std::string_view name, float& value, float most, std::string_view help);
   void flag(std::string_view name, bool& value, std::string_view help);
+  /// One value or several, each of which may be a list with commas.
+  void list(std::string_view name, std::string_view value_name, std::vector<std::string>& values,
+            std::string_view help);
+  /// What is declared from here on stands under this heading in the help.
+  void heading(std::string_view text);
   /// An option that is not in the help: for the program's own use.
   void hidden(const std::string& name, std::optional<std::string>& value);
   /// An option that is not in the help and not taken: giving it is a usage Failure with `reason`.

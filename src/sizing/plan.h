@@ -55,7 +55,7 @@ struct KvPlan {
 struct Searched {
   std::string device;
   std::uint32_t devices = 1, nodes = 1, tp = 1, ep = 1, dp = 1;
-  Placement placement = Placement::kNvme;
+  std::optional<Placement> placement;  // nothing without a table
   bool fits = false;
   std::uint64_t missing_bytes = 0;
   std::uint64_t kv_tokens = 0;

@@ -229,7 +229,7 @@ Json to_json(const sizing::Searched& searched) {
           {"tp", searched.tp},
           {"ep", searched.ep},
           {"dp", searched.dp},
-          {"placement", placement_name(searched.placement)},
+          {"placement", searched.placement ? Json(placement_name(*searched.placement)) : Json(nullptr)},
           {"fits", searched.fits},
           {"missing_bytes", searched.missing_bytes},
           {"kv_tokens", searched.kv_tokens},

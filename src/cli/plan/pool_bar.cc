@@ -1,0 +1,142 @@
+#include "cli/plan/pool_bar.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <vector>
+
+#include "cli/text_table.h"
+
+namespace rowtide::cli::plan {
+namespace {
+
+using sizing::Pool;
+using sizing::PoolItem;
+
+// Neighbours differ; colours, where there are any, tell apart what shares a glyph.
+constexpr std::array kFilled = {"█", "▓", "▒", "░"};
+constexpr std::array kFilledAscii = {"#", "=", "+", "o"};
+constexpr std::array kItemColours = {"34", "36", "35", "33", "32", "94", "96", "95", "93"};
+
+struct Segment {
+  std::string glyph = " ";  // of an item too small for the bar
+  const char* colour = nullptr;
+  std::size_t cells = 0;
+};
+
+struct Bar {
+  std::vector<Segment> segments;  // one for each item
+  std::size_t free_cells = 0;
+  std::size_t capacity_cells = 0;  // where the capacity ends
+};
+
+/// Every boundary is rounded by itself, so that the cells add up.
+Bar bar_of(const Pool& pool, std::size_t cells, bool utf8) {
+  const double whole = std::max<double>(1, static_cast<double>(std::max(pool.capacity_bytes, pool.used_bytes()))) /
+                       static_cast<double>(cells);
+  const auto cells_of = [whole](std::uint64_t bytes) {
+    return static_cast<std::size_t>(std::llround(static_cast<double>(bytes) / whole));
+  };
+  Bar bar;
+  std::uint64_t bytes = 0;
+  std::size_t shown = 0;
+  for (const PoolItem& item : pool.items) {
+    Segment segment;
+    segment.cells = cells_of(bytes + item.bytes) - cells_of(bytes);
+    bytes += item.bytes;
+    if (segment.cells > 0) {
+      segment.glyph = utf8 ? kFilled.at(shown % kFilled.size()) : kFilledAscii.at(shown % kFilledAscii.size());
+      segment.colour = kItemColours.at(shown % kItemColours.size());
+      ++shown;
+    }
+    bar.segments.push_back(std::move(segment));
+  }
+  bar.capacity_cells = std::min(cells - 1, cells_of(pool.capacity_bytes));  // even a little too much is marked
+  bar.free_cells = cells - std::min(cells, cells_of(bytes));
+  return bar;
+}
+
+std::string painted(const std::string& text, const char* colour, const PageStyle& style) {
+  if (!style.colours || colour == nullptr || text.empty()) return text;
+  return fmt::format("\033[{}m{}\033[0m", colour, text);
+}
+
+std::string repeated(std::string_view glyph, std::size_t times) {
+  std::string text;
+  for (std::size_t i = 0; i < times; ++i) text += glyph;
+  return text;
+}
+
+std::string bar_text(const Pool& pool, const Bar& bar, const PageStyle& style) {
+  const bool overfull = pool.missing_bytes() > 0;
+  const std::string mark = coloured(style.utf8 ? "┃" : "|", Colour::kBad, style);
+  std::string text = "  [";
+  std::size_t at = 0;
+  for (const Segment& segment : bar.segments) {
+    const std::size_t end = at + segment.cells;
+    const bool holds_mark = overfull && at <= bar.capacity_cells && bar.capacity_cells < end;
+    const std::size_t before = holds_mark ? bar.capacity_cells - at : segment.cells;
+    text += painted(repeated(segment.glyph, before), segment.colour, style);
+    if (holds_mark) text += mark + painted(repeated(segment.glyph, segment.cells - before), segment.colour, style);
+    at = end;
+  }
+  return text + repeated(style.utf8 ? "·" : ".", bar.free_cells) + "]\n";
+}
+
+std::string padded(std::string text, std::size_t columns) {
+  const std::size_t shown = shown_columns(text);
+  if (shown < columns) text.append(columns - shown, ' ');
+  return text;
+}
+
+/// The items' lines, in as many columns as the width has room for, each read from top to bottom.
+std::string legend(const Pool& pool, const Bar& bar, const PageStyle& style) {
+  std::size_t name_columns = 0;
+  for (const PoolItem& item : pool.items) name_columns = std::max(name_columns, shown_columns(item.name));
+  constexpr std::size_t kFigureColumns = 9 + 2 + 6;  // "123.4 GiB", "0.4 %"
+  const std::size_t entry_columns = 2 + name_columns + 2 + kFigureColumns;
+  const std::size_t columns = std::max<std::size_t>(1, style.width / (entry_columns + 3));
+  const std::size_t lines = (pool.items.size() + columns - 1) / columns;
+  std::string text;
+  for (std::size_t line = 0; line < lines; ++line) {
+    for (std::size_t i = line; i < pool.items.size(); i += lines) {
+      const PoolItem& item = pool.items[i];
+      const double share =
+          pool.capacity_bytes == 0 ? 0 : static_cast<double>(item.bytes) / static_cast<double>(pool.capacity_bytes);
+      text += i == line ? "  " : "   ";
+      text += painted(bar.segments[i].glyph, bar.segments[i].colour, style) + " " + padded(item.name, name_columns);
+      std::string percent = share > 0 && share < 0.0005 ? "<0.1 %" : percent_text(share);
+      text += fmt::format("  {:>9}  {:>6}", short_size(static_cast<double>(item.bytes)), percent);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string heading(const Pool& pool, std::string_view sold_as, const PageStyle& style) {
+  std::string name = pool.name;
+  if (!name.empty()) name.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(name.front())));
+  std::string text = coloured(name, Colour::kHeading, style);
+  if (!pool.each.empty()) text += " " + pool.each;
+  text += fmt::format(": {}", short_size(static_cast<double>(pool.capacity_bytes)));
+  if (!sold_as.empty()) text += fmt::format(" (sold as {})", sold_as);
+  const std::string used = short_size(static_cast<double>(pool.used_bytes()));
+  if (pool.missing_bytes() == 0) {
+    return text + fmt::format("; {} used, {} free\n", used, short_size(static_cast<double>(pool.free_bytes())));
+  }
+  return text + fmt::format("; {} needed, {}\n", used,
+                            coloured(size_in_both(pool.missing_bytes()) + " missing", Colour::kBad, style));
+}
+
+}  // namespace
+
+std::string pool_text(const Pool& pool, std::string_view sold_as, const PageStyle& style) {
+  constexpr std::size_t kFrameColumns = 5;  // indent, brackets, the mark
+  const Bar bar = bar_of(pool, style.width - kFrameColumns, style.utf8);
+  return heading(pool, sold_as, style) + bar_text(pool, bar, style) + legend(pool, bar, style);
+}
+
+}  // namespace rowtide::cli::plan
