@@ -38,7 +38,14 @@ std::string columns(const std::vector<std::vector<std::string>>& lines, std::siz
 }
 
 std::size_t shown_columns(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+  std::size_t columns = 0;
+  bool in_colour = false;
+  for (const char c : text) {
+    if (c == '\033') in_colour = true;
+    if (!in_colour && (c & 0xc0) != 0x80) ++columns;
+    if (c == 'm') in_colour = false;
+  }
+  return columns;
 }
 
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {

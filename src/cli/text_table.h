@@ -17,7 +17,7 @@ std::string size_text(std::uint64_t bytes);
 /// Lines of cells as text: columns as wide as they need, two spaces between, `indent` spaces before each line.
 std::string columns(const std::vector<std::vector<std::string>>& lines, std::size_t indent);
 
-/// Columns that UTF-8 text takes on a terminal: one a character.
+/// Columns that UTF-8 text takes on a terminal: one a character, none for colours.
 std::size_t shown_columns(std::string_view text);
 
 /// `text` in lines of at most `width` columns, all but the first indented as the first is by what stands before it; a

@@ -68,7 +68,7 @@ Searched summary_of(const Plan& plan) {
   one.tp = request.tp;
   one.ep = request.ep;
   one.dp = request.dp;
-  one.placement = plan.placement.value_or(Placement::kDevice);
+  one.placement = plan.placement;
   one.fits = plan.fits;
   one.missing_bytes = plan.missing_bytes;
   one.kv_tokens = plan.kv.tokens;

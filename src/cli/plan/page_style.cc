@@ -10,7 +10,7 @@
 namespace rowtide::cli::plan {
 namespace {
 
-constexpr std::size_t kLabelColumns = 10;  // "bottleneck"
+constexpr std::size_t kLabelColumns = 11;  // "first token"
 
 const char* code_of(Colour colour) {
   switch (colour) {

@@ -29,6 +29,9 @@ std::string term_line(std::string_view name, std::string_view figure, std::strin
   return text + (rest.empty() ? "\n" : "  " + wrapped(rest, kRestIndent, style.width));
 }
 
+/// " [where it comes from]", where that is told.
+std::string from(std::string_view source) { return source.empty() ? "" : fmt::format(" [{}]", source); }
+
 std::string section(std::string_view title, const std::string& body, const PageStyle& style) {
   return body.empty() ? "" : "\n" + coloured(title, Colour::kHeading, style) + "\n" + body;
 }
@@ -66,11 +69,15 @@ std::string model_terms(const sizing::Model& model, const PageStyle& style) {
 }
 
 std::string pool_terms(const sizing::Pool& pool, const PageStyle& style) {
-  std::string text = term_line("capacity", size_figure(pool.capacity_bytes),
-                               fmt::format("{} bytes", grouped(pool.capacity_bytes)), pool.capacity_source, style);
+  const bool is_known = pool.capacity_bytes != 0;
+  std::string text = is_known
+                         ? term_line("capacity", size_figure(pool.capacity_bytes),
+                                     fmt::format("{} bytes", grouped(pool.capacity_bytes)), pool.capacity_source, style)
+                         : "";
   for (const sizing::PoolItem& item : pool.items) {
     text += term_line(item.name, size_figure(item.bytes), item.formula, item.source, style);
   }
+  if (!is_known) return text;
   if (pool.missing_bytes() > 0) return text + term_line("missing", size_figure(pool.missing_bytes()), "", "", style);
   return text + term_line("free", size_figure(pool.free_bytes()), "", "", style);
 }
@@ -112,10 +119,13 @@ std::string candidate_text(const sizing::Candidate& candidate, bool is_chosen, c
                      : candidate.missing_bytes > 0 ? size_in_both(candidate.missing_bytes) + " missing"
                                                    : "out";
   if (!candidate.reason.empty()) text += ": " + candidate.reason;
-  text += fmt::format(
-      "; {} a second at decode ({} of the limit), {} at prefill ({}); adds {} us to a step, {} ms to a chunk",
-      rate_text(cost.reads_per_s_decode), percent_text(cost.limit_share_decode), rate_text(cost.reads_per_s_prefill),
-      percent_text(cost.limit_share_prefill), rate_text(cost.us_per_step_added), rate_text(cost.ms_per_chunk_added));
+  if (cost.reads_per_s_decode > 0 || cost.reads_per_s_prefill > 0) {
+    text += fmt::format("; {} a second at decode ({} of the limit), {} at prefill ({})",
+                        rate_text(cost.reads_per_s_decode), percent_text(cost.limit_share_decode),
+                        rate_text(cost.reads_per_s_prefill), percent_text(cost.limit_share_prefill));
+    text += fmt::format("; adds {} us to a step, {} ms to a chunk", rate_text(cost.us_per_step_added),
+                        rate_text(cost.ms_per_chunk_added));
+  }
   return labelled(placement_name(candidate.placement), text, style);
 }
 
@@ -130,7 +140,7 @@ std::string candidates_text(const Plan& plan, const PageStyle& style) {
 std::string engine_text(const sizing::Recipe& recipe, const PageStyle& style) {
   std::string text;
   for (const sizing::EngineLimit& limit : recipe.limits) {
-    text += listed(fmt::format("{} [{}]", limit.reason, limit.source), style);
+    text += listed(limit.reason + from(limit.source), style);
   }
   if (recipe.runs) text += packed_command(recipe.text(), 2, style.width);
   return text + bullets(recipe.notes, style);
@@ -143,24 +153,25 @@ std::string machine_text(const Plan& plan, const PageStyle& style) {
   text += listed(fmt::format("memory: sold as {}, {} bytes installed, {} visible", device.sold_as,
                              grouped(device.installed_bytes), grouped(device.visible_bytes)),
                  style);
-  text += listed(
-      fmt::format("bandwidth: {:.0f} GB/s, of which decoding reaches {} [{}]", device.bandwidth_bytes_per_s / 1e9,
-                  percent_text(device.bandwidth_share), device.bandwidth_share_source),
-      style);
-  text += listed(fmt::format("arithmetic: prefill reaches {} of the device's [{}]", percent_text(device.compute_share),
-                             device.compute_share_source),
+  text +=
+      listed(fmt::format("bandwidth: {:.0f} GB/s, of which decoding reaches {}{}", device.bandwidth_bytes_per_s / 1e9,
+                         percent_text(device.bandwidth_share), from(device.bandwidth_share_source)),
+             style);
+  text += listed(fmt::format("arithmetic: prefill reaches {} of the device's{}", percent_text(device.compute_share),
+                             from(device.compute_share_source)),
                  style);
   for (const sizing::Link* link : {&device.host_link, &device.peer_link, &device.node_link}) {
     if (link->name.empty()) continue;
-    text += listed(fmt::format("link: {}, {:.1f} GB/s [{}]", link->name, link->bytes_per_s / 1e9, link->source), style);
+    text +=
+        listed(fmt::format("link: {}, {:.1f} GB/s{}", link->name, link->bytes_per_s / 1e9, from(link->source)), style);
   }
   text += listed(
-      fmt::format("drive: {}, {} reads/s, one read {} us [{}]", machine.drive.name,
-                  rate_text(machine.drive.reads_per_s), rate_text(machine.drive.serial_us), machine.drive.source),
+      fmt::format("drive: {}, {} reads/s, one read {} us{}", machine.drive.name, rate_text(machine.drive.reads_per_s),
+                  rate_text(machine.drive.serial_us), from(machine.drive.source)),
       style);
-  text += listed(
-      fmt::format("host reserve: {} [{}]", size_in_both(plan.request.host_reserve), plan.request.host_reserve_source),
-      style);
+  text += listed(fmt::format("host reserve: {}{}", size_in_both(plan.request.host_reserve),
+                             from(plan.request.host_reserve_source)),
+                 style);
   return text + bullets(device.sources, style);
 }
 
@@ -173,6 +184,10 @@ std::string explanation_of(const Plan& plan, const PageStyle& style) {
                     pool_terms(pool, style), style);
   }
   text += section("Terms of the KV cache, a token", kv_terms_text(plan, style), style);
+  if (const auto& band = plan.memory_fraction_band) {
+    text += listed(
+        fmt::format("the engine's share of the memory works from {:.3f} to {:.3f}", band->first, band->second), style);
+  }
   text += section("Terms of a sequence's state", state_terms_text(plan, style), style);
   text += section("Placements of the table", candidates_text(plan, style), style);
   text += section("Terms of a decode step (estimate)", time_terms_text(plan.speed.step, style), style);
@@ -183,7 +198,7 @@ std::string explanation_of(const Plan& plan, const PageStyle& style) {
     text += section(fmt::format("{}{}", engine_name(recipe.engine), recipe.runs ? "" : " cannot run this plan"),
                     engine_text(recipe, style), style);
   }
-  return text + section("Notes", bullets(plan.notes, style), style);
+  return text;
 }
 
 }  // namespace rowtide::cli::plan

@@ -28,10 +28,6 @@ std::string placement_text(Placement placement, bool is_unified) {
   return "";
 }
 
-std::string title_line(const Plan& plan, const PageStyle& style) {
-  return coloured(title_of(plan), Colour::kHeading, style) + "\n";
-}
-
 std::string verdict_text(const Plan& plan, const PageStyle& style) {
   // Colours go around each line, so that wrapping counts what is seen.
   std::string text = wrapped(plan.verdict, 0, style.width);
@@ -42,8 +38,7 @@ std::string verdict_text(const Plan& plan, const PageStyle& style) {
 std::string pools_text(const Plan& plan, const PageStyle& style) {
   const sizing::Device& device = plan.request.machine.device;
   std::string text;
-  for (Pool pool : plan.pools) {
-    if (plan.request.devices == 1) pool.each.clear();
+  for (const Pool& pool : plan.pools) {
     const bool is_sold = pool.capacity_bytes == device.visible_bytes;
     text += "\n" + pool_text(pool, is_sold ? device.sold_as : "", style);
   }
@@ -82,8 +77,8 @@ std::string table_text(const Plan& plan, const PageStyle& style) {
                    style);
   if (placement == Placement::kNvme) {
     text += labelled("cache",
-                     fmt::format("{} hold {} of look-ups (estimate)", short_size(static_cast<double>(plan.cache_bytes)),
-                                 percent_text(cost.hit_share)),
+                     fmt::format("{}, from which {} of look-ups are served (estimate)",
+                                 short_size(static_cast<double>(plan.cache_bytes)), percent_text(cost.hit_share)),
                      style);
   }
   return text;
@@ -108,9 +103,11 @@ std::string kv_text(const Plan& plan, const PageStyle& style) {
                                  short_size(static_cast<double>(kv.bytes))),
                      style);
   }
-  if (const auto& band = plan.memory_fraction_band) {
-    text += labelled("fraction",
-                     fmt::format("works with a memory fraction of {:.2f} to {:.2f}", band->first, band->second), style);
+  if (const auto& band = plan.memory_fraction_band; band && request.memory_fraction) {
+    text += labelled(
+        "fraction",
+        fmt::format("{:g} is asked for; {:.2f} to {:.2f} works", *request.memory_fraction, band->first, band->second),
+        style);
   }
   return text;
 }
@@ -135,12 +132,16 @@ std::string speed_text(const Plan& plan, const PageStyle& style) {
   text +=
       labelled("prefill",
                fmt::format("{} tok/s in chunks of {}", rate_text(speed.prefill_tok_s), grouped(request.chunk)), style);
-  text +=
-      fmt::format("  first token after {} ms of a prompt of {} tokens; target {} ms: {}\n", rate_text(speed.ttft_ms),
-                  grouped(request.prompt), rate_text(request.target_ttft_ms), kept_text(keeps_ttft(plan), style));
-  text += fmt::format("  request     {} tok/s over all of its time, {} tokens out; target {} tok/s: {}\n",
-                      rate_text(speed.request_tok_s), grouped(request.output), rate_text(request.target_tok_s),
-                      kept_text(keeps_tok_s(plan), style));
+  text += labelled(
+      "first token",
+      fmt::format("{} ms after a prompt of {} tokens; target {} ms: {}", rate_text(speed.ttft_ms),
+                  grouped(request.prompt), rate_text(request.target_ttft_ms), kept_text(keeps_ttft(plan), style)),
+      style);
+  text += labelled(
+      "request",
+      fmt::format("{} tok/s over all of its time, {} tokens out; target {:g} tok/s: {}", rate_text(speed.request_tok_s),
+                  grouped(request.output), request.target_tok_s, kept_text(keeps_tok_s(plan), style)),
+      style);
   if (!plan.next_bottleneck.empty()) text += labelled("bottleneck", plan.next_bottleneck, style);
   if (plan.price_per_million_tokens) {
     text += labelled("price", fmt::format("{:.2f} for a million tokens", *plan.price_per_million_tokens), style);
@@ -169,9 +170,10 @@ std::string launch_text(const Plan& plan, const PageStyle& style) {
   const auto chosen = std::ranges::find(plan.recipes, plan.engine, &sizing::Recipe::engine);
   if (chosen == plan.recipes.end()) return "";
   const std::string others = other_engines(plan);
-  std::string text = fmt::format(
-      "\n{}{}{}\n", coloured(fmt::format("Launch with {}", engine_name(plan.engine)), Colour::kHeading, style),
-      plan.fits ? "" : ", once it fits", others.empty() ? "" : fmt::format("; with --explain also {}", others));
+  std::string text = coloured(fmt::format("Launch with {}", engine_name(plan.engine)), Colour::kHeading, style);
+  if (!plan.fits) text += ", once it fits";
+  if (!others.empty()) text += "; with --explain also " + others;
+  text = "\n" + wrapped(text, 2, style.width);
   if (!chosen->runs) {
     for (const sizing::EngineLimit& limit : chosen->limits) text += listed(limit.reason, style);
     return text;
@@ -230,8 +232,8 @@ std::string packed_command(const std::string& text, std::size_t indent, std::siz
 }
 
 std::string page_of(const Plan& plan, const PageStyle& style) {
-  return title_line(plan, style) + verdict_text(plan, style) + pools_text(plan, style) + table_text(plan, style) +
-         kv_text(plan, style) + speed_text(plan, style) + list_text("Warnings", plan.warnings, style) +
+  return verdict_text(plan, style) + pools_text(plan, style) + table_text(plan, style) + kv_text(plan, style) +
+         speed_text(plan, style) + list_text("Warnings", plan.warnings, style) + list_text("Notes", plan.notes, style) +
          launch_text(plan, style);
 }
 

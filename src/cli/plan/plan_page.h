@@ -9,7 +9,8 @@
 
 namespace rowtide::cli::plan {
 
-/// What was planned for, in one line: "Qwen3.8-Flash-Next NVFP4 on 2 x NVIDIA DGX Spark (GB10)".
+/// What was planned for, in one line: "Qwen3.8-Flash-Next NVFP4 on NVIDIA DGX Spark (GB10): 1 sequence of 32,768
+/// tokens".
 std::string title_of(const sizing::Plan& plan);
 
 /// The plan in one look: verdict, pools, table, KV cache, speed against the targets, warnings, and what to type.

@@ -37,6 +37,7 @@ const Pool* pool_named(const Plan& plan, const std::string& name) {
 
 std::string pool_cell(const Pool* pool) {
   if (pool == nullptr) return "-";
+  if (pool->capacity_bytes == 0) return short_size(static_cast<double>(pool->used_bytes()));
   return fmt::format("{} of {}", short_size(static_cast<double>(pool->used_bytes())),
                      short_size(static_cast<double>(pool->capacity_bytes)));
 }

@@ -92,6 +92,11 @@ std::string padded(std::string text, std::size_t columns) {
   return text;
 }
 
+std::string share_text(const PoolItem& item, const Pool& pool) {
+  const double share = static_cast<double>(item.bytes) / static_cast<double>(pool.capacity_bytes);
+  return share > 0 && share < 0.0005 ? "<0.1 %" : percent_text(share);
+}
+
 /// The items' lines, in as many columns as the width has room for, each read from top to bottom.
 std::string legend(const Pool& pool, const Bar& bar, const PageStyle& style) {
   std::size_t name_columns = 0;
@@ -104,12 +109,10 @@ std::string legend(const Pool& pool, const Bar& bar, const PageStyle& style) {
   for (std::size_t line = 0; line < lines; ++line) {
     for (std::size_t i = line; i < pool.items.size(); i += lines) {
       const PoolItem& item = pool.items[i];
-      const double share =
-          pool.capacity_bytes == 0 ? 0 : static_cast<double>(item.bytes) / static_cast<double>(pool.capacity_bytes);
       text += i == line ? "  " : "   ";
       text += painted(bar.segments[i].glyph, bar.segments[i].colour, style) + " " + padded(item.name, name_columns);
-      std::string percent = share > 0 && share < 0.0005 ? "<0.1 %" : percent_text(share);
-      text += fmt::format("  {:>9}  {:>6}", short_size(static_cast<double>(item.bytes)), percent);
+      text += fmt::format("  {:>9}", short_size(static_cast<double>(item.bytes)));
+      if (pool.capacity_bytes != 0) text += fmt::format("  {:>6}", share_text(item, pool));
     }
     text += '\n';
   }
@@ -121,20 +124,30 @@ std::string heading(const Pool& pool, std::string_view sold_as, const PageStyle&
   if (!name.empty()) name.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(name.front())));
   std::string text = coloured(name, Colour::kHeading, style);
   if (!pool.each.empty()) text += " " + pool.each;
+  if (pool.capacity_bytes == 0) {
+    const std::string for_what = pool.items.size() == 1 ? " for the " + pool.items.front().name : "";
+    return wrapped(fmt::format("{}: {} needed{}", text, size_in_both(pool.used_bytes()), for_what), 2, style.width);
+  }
   text += fmt::format(": {}", short_size(static_cast<double>(pool.capacity_bytes)));
   if (!sold_as.empty()) text += fmt::format(" (sold as {})", sold_as);
   const std::string used = short_size(static_cast<double>(pool.used_bytes()));
   if (pool.missing_bytes() == 0) {
-    return text + fmt::format("; {} used, {} free\n", used, short_size(static_cast<double>(pool.free_bytes())));
+    text += fmt::format("; {} used, {} free", used, short_size(static_cast<double>(pool.free_bytes())));
+  } else {
+    text += fmt::format("; {} needed, ", used);
+    text += coloured(size_in_both(pool.missing_bytes()) + " missing", Colour::kBad, style);
   }
-  return text + fmt::format("; {} needed, {}\n", used,
-                            coloured(size_in_both(pool.missing_bytes()) + " missing", Colour::kBad, style));
+  return wrapped(text, 2, style.width);
 }
 
 }  // namespace
 
 std::string pool_text(const Pool& pool, std::string_view sold_as, const PageStyle& style) {
   constexpr std::size_t kFrameColumns = 5;  // indent, brackets, the mark
+  if (pool.capacity_bytes == 0) {
+    const Bar none{.segments = std::vector<Segment>(pool.items.size())};
+    return heading(pool, "", style) + (pool.items.size() == 1 ? "" : legend(pool, none, style));
+  }
   const Bar bar = bar_of(pool, style.width - kFrameColumns, style.utf8);
   return heading(pool, sold_as, style) + bar_text(pool, bar, style) + legend(pool, bar, style);
 }
