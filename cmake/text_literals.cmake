@@ -1,0 +1,15 @@
+# text_literals(VARIABLE FILE): the file's text as literals of C++. One holds 16 KiB with any compiler; neighbours are
+# joined. The build is configured anew when the file changes.
+function(text_literals variable file)
+  file(READ ${file} text)
+  string(LENGTH "${text}" left)
+  set(literals "")
+  set(start 0)
+  while(start LESS left)
+    string(SUBSTRING "${text}" ${start} 8000 piece)
+    string(APPEND literals "\n    R\"rowtide(${piece})rowtide\"")
+    math(EXPR start "${start} + 8000")
+  endwhile()
+  set(${variable} "${literals}" PARENT_SCOPE)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+endfunction()
