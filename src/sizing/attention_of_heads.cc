@@ -25,10 +25,10 @@ struct Interval {
   std::string_view model_type;
   std::uint32_t layers;
 };
-constexpr std::array kIntervals = {Interval{"gemma2", 2},  Interval{"gemma3", 6},   Interval{"gemma3_text", 6},
-                                   Interval{"gemma3n", 5}, Interval{"gemma4", 6},   Interval{"cohere2", 4},
-                                   Interval{"gpt-oss", 2}, Interval{"gpt_oss", 2},  Interval{"exaone4", 4},
-                                   Interval{"olmo3", 4},   Interval{"llama4", 4},   Interval{"llama4_text", 4}};
+constexpr std::array kIntervals = {Interval{"gemma2", 2},  Interval{"gemma3", 6},  Interval{"gemma3_text", 6},
+                                   Interval{"gemma3n", 5}, Interval{"gemma4", 6},  Interval{"cohere2", 4},
+                                   Interval{"gpt-oss", 2}, Interval{"gpt_oss", 2}, Interval{"exaone4", 4},
+                                   Interval{"olmo3", 4},   Interval{"llama4", 4},  Interval{"llama4_text", 4}};
 
 std::vector<LayerKind> every(std::uint32_t interval, LayerKind others, std::uint32_t layers) {
   std::vector<LayerKind> kinds(layers, others);
@@ -136,8 +136,7 @@ void add_table_convolution(ModelKeys& keys, Model& model) {
 void make_sparse(ModelKeys& keys, Attention& group) {
   group.kind = Attention::Kind::kSparse;
   group.name = "sparse attention (QSA)";
-  group.index_values =
-      std::uint64_t{keys.get({"indexer_kv_heads"}, 1)} * keys.get({"indexer_head_dim"}, 0);
+  group.index_values = std::uint64_t{keys.get({"indexer_kv_heads"}, 1)} * keys.get({"indexer_head_dim"}, 0);
   std::uint32_t block = keys.get({"indexer_compress_ratio"}, 0);
   for (const std::uint64_t ratio : keys.numbers("compress_ratios")) {
     block = std::max(block, static_cast<std::uint32_t>(ratio));
@@ -154,7 +153,8 @@ void add_ordinary_attention(ModelKeys& keys, Model& model) {
   const std::uint32_t full_width = keys.get({"global_head_dim"}, width);
   const std::uint32_t full_value_width = keys.get({"global_head_dim"}, value_width);
   const std::uint32_t window_width = keys.get({"swa_head_dim"}, width);
-  const std::uint32_t window_value_width = keys.get({"swa_v_head_dim"}, window_width == width ? value_width : window_width);
+  const std::uint32_t window_value_width =
+      keys.get({"swa_v_head_dim"}, window_width == width ? value_width : window_width);
   std::vector<std::uint64_t> kv_heads = keys.numbers("num_key_value_heads");
   if (kv_heads.size() != model.layers) kv_heads.assign(model.layers, model.kv_heads);
   const std::uint32_t full_kv_heads = keys.get({"num_global_key_value_heads"}, 0);

@@ -67,14 +67,15 @@ void add_compressed_attention(ModelKeys& keys, Model& model) {
     const std::uint64_t end = i + 1 < kept.size() ? kept[i + 1] : model.layers;
     Attention& group = groups[ratios[kept[i]]];
     group.layers += 1;
-    group.readers += static_cast<std::uint32_t>(end - kept[i] - static_cast<std::uint64_t>(std::count(
-                                                    ratios.begin() + static_cast<std::ptrdiff_t>(kept[i]),
-                                                    ratios.begin() + static_cast<std::ptrdiff_t>(end), 0)));
+    group.readers += static_cast<std::uint32_t>(
+        end - kept[i] -
+        static_cast<std::uint64_t>(std::count(ratios.begin() + static_cast<std::ptrdiff_t>(kept[i]),
+                                              ratios.begin() + static_cast<std::ptrdiff_t>(end), 0)));
   }
   for (auto& [ratio, group] : groups) {
     group.kind = Attention::Kind::kCompressed;
-    group.name = fmt::format("compressed attention, {}", ratio == 1 ? "a latent for each token"
-                                                                     : fmt::format("a latent for {} tokens", ratio));
+    group.name = fmt::format("compressed attention, {}",
+                             ratio == 1 ? "a latent for each token" : fmt::format("a latent for {} tokens", ratio));
     group.values = values;
     group.ratio = static_cast<std::uint32_t>(ratio);
     if (ratio <= kIndexedRatioMost) {

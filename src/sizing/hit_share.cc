@@ -52,7 +52,8 @@ Shares read_shares() {
   const nlohmann::json json = nlohmann::json::parse(data::hit_shares);
   const nlohmann::json& curve = json.at("curve");
   std::vector<double> tokens;
-  for (const double bytes : curve.at("memory_bytes")) tokens.push_back(bytes / measured_token_bytes(curve.at("measured")));
+  for (const double bytes : curve.at("memory_bytes"))
+    tokens.push_back(bytes / measured_token_bytes(curve.at("measured")));
   std::vector<LogCurve> corpora;
   for (const nlohmann::json& corpus : curve.at("corpora")) corpora.emplace_back(tokens, corpus.at("shares"));
 
@@ -97,8 +98,8 @@ double tokens_in_cache(const Model& model, std::uint64_t memory_bytes) {
   double token_bytes = 0;
   for (const TableShape& table : model.tables) {
     const std::uint32_t heads = std::max(table.heads_per_order, 1u);
-    token_bytes += static_cast<double>(table.rows_per_token) / heads *
-                   bundle_bytes_in_cache(heads, table.row_bytes, table.rows);
+    token_bytes +=
+        static_cast<double>(table.rows_per_token) / heads * bundle_bytes_in_cache(heads, table.row_bytes, table.rows);
   }
   return token_bytes > 0 ? static_cast<double>(memory_bytes) / token_bytes : 0;
 }

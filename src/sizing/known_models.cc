@@ -91,8 +91,8 @@ Result<Chosen> choose(std::string_view name, std::string_view precision) {
                         fmt::join(precisions_of(*chosen.model), ", "));
     }
     if (chosen.precision != nullptr && chosen.precision != asked) {
-      return make_error(ErrorCode::kUsage, "the model '{}' is one in another precision than '{}': leave out one of both",
-                        name, precision);
+      return make_error(ErrorCode::kUsage,
+                        "the model '{}' is one in another precision than '{}': leave out one of both", name, precision);
     }
     chosen.precision = asked;
   }
@@ -167,8 +167,8 @@ void add_tensors(const Chosen& chosen, Model& model) {
   const Values values = values_of(*rest);
   const std::uint64_t published = (*chosen.precision)["published_rest_bytes"];
   add_to(model.part(part_named((*rest)["part"])), values.count, published - model.bytes_total(),
-         fmt::format("{}: {} ({}), in what the other groups leave of the published {} bytes", remainder,
-                     values.formula, (*rest)["is"].get<std::string>(), published));
+         fmt::format("{}: {} ({}), in what the other groups leave of the published {} bytes", remainder, values.formula,
+                     (*rest)["is"].get<std::string>(), published));
 }
 
 void add_tables(const Chosen& chosen, Model& model) {

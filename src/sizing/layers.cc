@@ -11,8 +11,9 @@ namespace {
 
 /// Keys of layers that keep something of a kind not known here.
 constexpr std::array<std::string_view, 9> kOtherStates = {
-    "linear_attn_config", "mamba_d_state", "hybrid_override_pattern", "layers_block_type", "mixer_types",
-    "conv_L_cache",       "wkv_head_size", "rwkv_version",            "attn_layer_period"};
+    "linear_attn_config", "mamba_d_state", "hybrid_override_pattern",
+    "layers_block_type",  "mixer_types",   "conv_L_cache",
+    "wkv_head_size",      "rwkv_version",  "attn_layer_period"};
 
 bool has_delta_net(const ModelKeys& keys) {
   // GGUF files write the widths of all kinds of states under the same keys.

@@ -43,9 +43,7 @@ std::uint32_t ModelKeys::get(Names names, std::uint64_t otherwise, std::uint64_t
   return static_cast<std::uint32_t>(otherwise);
 }
 
-std::uint64_t ModelKeys::tokens(Names names, std::uint64_t otherwise) {
-  return get(names, otherwise, kTokensMax - 1);
-}
+std::uint64_t ModelKeys::tokens(Names names, std::uint64_t otherwise) { return get(names, otherwise, kTokensMax - 1); }
 
 std::vector<std::uint64_t> ModelKeys::numbers(std::string_view name) {
   std::vector<std::uint64_t> numbers = has(name) ? kept(find_numbers(name)) : std::vector<std::uint64_t>();

@@ -14,7 +14,8 @@ namespace rowtide::sizing {
 namespace {
 
 double total_ms(const std::vector<TimeTerm>& terms) {
-  return std::accumulate(terms.begin(), terms.end(), 0.0, [](double sum, const TimeTerm& term) { return sum + term.ms; });
+  return std::accumulate(terms.begin(), terms.end(), 0.0,
+                         [](double sum, const TimeTerm& term) { return sum + term.ms; });
 }
 
 /// One replica's view of a request, on one engine.
@@ -94,7 +95,8 @@ std::vector<TimeTerm> Estimator::step_terms() const {
   if (passes > 0) {
     const auto drafting = draft_traffic(request_, pass, passes);
     std::string formula;
-    for (const Traffic& each : drafting) formula += fmt::format("{}{} {}", formula.empty() ? "" : ", ", each.name, each.formula);
+    for (const Traffic& each : drafting)
+      formula += fmt::format("{}{} {}", formula.empty() ? "" : ", ", each.name, each.formula);
     terms.push_back(memory_term({"drafting", bytes_of(drafting), formula}));
   }
   const double layers = request_.model.layers + static_cast<double>(passes) * request_.model.draft_layers;
@@ -115,9 +117,9 @@ std::vector<TimeTerm> Estimator::chunk_terms(double tokens) const {
   add_common(terms, arithmetic_ms(request_, engine_, pass) * share, request_.model.layers * share, tokens);
   if (table_ != nullptr) {
     const double part = tokens / request_.chunk;
-    terms.push_back({"table rows that nothing hides", table_->ms_per_chunk_added * part,
-                     fmt::format("{:.3g} ms of {:.3g} ms", table_->ms_per_chunk_added * part, table_->ms_per_chunk * part),
-                     ""});
+    terms.push_back(
+        {"table rows that nothing hides", table_->ms_per_chunk_added * part,
+         fmt::format("{:.3g} ms of {:.3g} ms", table_->ms_per_chunk_added * part, table_->ms_per_chunk * part), ""});
   }
   return terms;
 }
@@ -159,25 +161,30 @@ std::vector<std::string> Estimator::assumptions() const {
       fmt::format("estimate: weights, keys and values stream at {:g} of {:.0f} GB/s ({})", device_.bandwidth_share,
                   device_.bandwidth_bytes_per_s / 1e9, device_.bandwidth_share_source),
       fmt::format("a step takes {:g} ms beside that ({})", overhead_.ms, overhead_.source),
-      fmt::format("prefill reaches {:g} of the arithmetic peak ({})", device_.compute_share, device_.compute_share_source),
-      fmt::format("{:g} sequences of a replica run at once, each in the middle of {} tokens of output behind {} of prompt",
-                  streams(), request_.output, request_.prompt),
-      "time to the first token: all sequences start together, nothing of a prompt is cached, the last chunk of a prompt "
+      fmt::format("prefill reaches {:g} of the arithmetic peak ({})", device_.compute_share,
+                  device_.compute_share_source),
+      fmt::format(
+          "{:g} sequences of a replica run at once, each in the middle of {} tokens of output behind {} of prompt",
+          streams(), request_.output, request_.prompt),
+      "time to the first token: all sequences start together, nothing of a prompt is cached, the last chunk of a "
+      "prompt "
       "gives its first token",
   };
   if (request_.model.experts > 0) {
-    texts.push_back("each position chooses its experts by itself; what neighbours share in fact makes many streams and chunks faster");
+    texts.push_back(
+        "each position chooses its experts by itself; what neighbours share in fact makes many streams and chunks "
+        "faster");
   }
   if (request_.speculate > 0) {
-    texts.push_back(fmt::format("{} drafts a step by {}, of which {:g} are accepted in a row each ({})", request_.speculate,
-                                drafter_.name, drafter_.acceptance, drafter_.source));
+    texts.push_back(fmt::format("{} drafts a step by {}, of which {:g} are accepted in a row each ({})",
+                                request_.speculate, drafter_.name, drafter_.acceptance, drafter_.source));
   }
   if (request_.speculate > 0 && draft_passes(drafter_, 1) > 0) {
     texts.push_back("the draft module chooses from the whole vocabulary; engines that give it a reduced one read less");
   }
   if (request_.tp > 1) {
-    texts.push_back(fmt::format("weights are split evenly over {} ranks; two all-reduces a layer over {} ({})", request_.tp,
-                                all_reduce_link(request_).name, all_reduce_link(request_).source));
+    texts.push_back(fmt::format("weights are split evenly over {} ranks; two all-reduces a layer over {} ({})",
+                                request_.tp, all_reduce_link(request_).name, all_reduce_link(request_).source));
   }
   if (request_.model.prefill_share < 1) {
     texts.push_back(fmt::format("a prompt's tokens need {:g} of the layers", request_.model.prefill_share));

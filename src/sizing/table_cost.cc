@@ -9,17 +9,17 @@
 namespace rowtide::sizing {
 namespace {
 
-constexpr double kHostRowUs = 0.075;    // a row gathered by one CPU thread; a copy in memory takes 0.05 to 0.1
-constexpr double kHostCopyUs = 10;      // a copy of gathered rows to the device, started and waited for: estimate
-constexpr double kDeviceGatherUs = 4;   // a gather by the device: 3.7 to 8 us for 1 to 4 tokens, vllm-project/vllm#57893
+constexpr double kHostRowUs = 0.075;   // a row gathered by one CPU thread; a copy in memory takes 0.05 to 0.1
+constexpr double kHostCopyUs = 10;     // a copy of gathered rows to the device, started and waited for: estimate
+constexpr double kDeviceGatherUs = 4;  // a gather by the device: 3.7 to 8 us for 1 to 4 tokens, vllm-project/vllm#57893
 constexpr double kSmallReadShare = 0.5;  // of a link's rate, for reads of a row each: estimate
-constexpr double kHiddenShare = 0.001;  // what adds less to a step or chunk counts as hidden
+constexpr double kHiddenShare = 0.001;   // what adds less to a step or chunk counts as hidden
 
 /// One pass that needs rows: a decode step, or a chunk of a prompt.
 struct Batch {
-  double tokens = 0;    // of all replicas together
-  double missed = 0;    // share of lookups that must be read
-  double pass_us = 0;   // that the pass takes without the table
+  double tokens = 0;   // of all replicas together
+  double missed = 0;   // share of lookups that must be read
+  double pass_us = 0;  // that the pass takes without the table
   double passes_per_s = 0;
 };
 
@@ -35,7 +35,8 @@ class Coster {
     // Ranks of several nodes each serve a part of every bundle, so their caches hold parts of the same text.
     const double nodes_sharing = std::max(1.0, static_cast<double>(request.tp) / request.devices_per_node());
     if (placement == Placement::kNvme) {
-      hit_share_ = hit_share(request.model, static_cast<std::uint64_t>(static_cast<double>(cache_bytes) * nodes_sharing));
+      hit_share_ =
+          hit_share(request.model, static_cast<std::uint64_t>(static_cast<double>(cache_bytes) * nodes_sharing));
     }
   }
 
@@ -106,7 +107,8 @@ double Coster::time_us(double rows, double reads, double some_missed) const {
   return some_missed * drive.serial_us + reads / drive.reads_per_s * 1e6 + rows * kHostRowUs;
 }
 
-/// Each table's rows come one after the other, and each has until its layer begins; waiting for one gives the next time.
+/// Each table's rows come one after the other, and each has until its layer begins; waiting for one gives the next
+/// time.
 double Coster::added_us(const Batch& batch, const std::vector<double>& table_us) const {
   double added = 0, come = 0;
   for (std::size_t i = 0; i < table_us.size(); ++i) {
@@ -191,15 +193,17 @@ std::vector<std::string> Coster::assumptions() const {
   } else if (model.first_table_layer() == 0) {
     texts.push_back("rows are needed before the first layer: nothing hides them");
   } else {
-    texts.push_back(fmt::format("rows are asked for as a step begins, and hidden behind the {} of {} layers before their use",
-                                model.first_table_layer(), model.layers));
+    texts.push_back(
+        fmt::format("rows are asked for as a step begins, and hidden behind the {} of {} layers before their use",
+                    model.first_table_layer(), model.layers));
   }
   if (!is_read()) return texts;
   const DriveRates& drive = request_.machine.drive;
   texts.push_back(fmt::format("drive: {:.0f} reads/s, {:.0f} us for the first ({})", drive.reads_per_s, drive.serial_us,
                               drive.source));
   texts.push_back(
-      "hit share: of Rowtide's cache on text read once, mean of five corpora; by the text whose bundles fit, and beyond "
+      "hit share: of Rowtide's cache on text read once, mean of five corpora; by the text whose bundles fit, and "
+      "beyond "
       "4 GiB of the measured table held at its last value");
   if (model.family != "qwen_ple") {
     texts.push_back("hit share: measured with bigrams and trigrams; longer n-grams repeat less");

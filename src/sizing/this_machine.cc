@@ -93,8 +93,7 @@ std::vector<Gpus> amd_gpus(const std::string& root) {
     if (!file.starts_with("card") || file.find('-') != std::string::npos) continue;
     if (first_line(card / "device/vendor") != "0x1002") continue;
     const std::string id = first_line(card / "device/device");
-    Gpus one{"AMD GPU " + id, "", 1,
-             io::leading_number(first_line(card / "device/mem_info_vram_total")).value_or(0)};
+    Gpus one{"AMD GPU " + id, "", 1, io::leading_number(first_line(card / "device/mem_info_vram_total")).value_or(0)};
     for (const DetectedName& known : detected_names()) {
       if (known.pci_id == id) one.device_id = known.device_id;
     }
@@ -161,9 +160,9 @@ Device cpu_device(const io::AvailableMemory& memory, const std::string& gpu, con
   const unsigned copiers = std::min(cores, kCopyThreadsMost);
   const double measured = root.empty() ? copied_bytes_per_s(copiers) : 0;
   device.bandwidth_bytes_per_s = measured > 0 ? measured : facts.bandwidth_bytes_per_s;
-  device.sources.push_back(measured > 0 ? fmt::format("bandwidth: measured by copying with {} threads for 50 ms",
-                                                      copiers)
-                                        : "bandwidth: " + facts.bandwidth_source);
+  device.sources.push_back(measured > 0
+                               ? fmt::format("bandwidth: measured by copying with {} threads for 50 ms", copiers)
+                               : "bandwidth: " + facts.bandwidth_source);
   device.bandwidth_share = facts.bandwidth_share;
   device.bandwidth_share_source = facts.bandwidth_share_source;
   device.flops_bf16 = cores * facts.flops_of_core;
@@ -240,7 +239,8 @@ std::optional<DriveRates> calibrated_drive(const std::string& path) {
   if (!figures || !drive) return std::nullopt;
   DriveRates rates{drive->name, 0, figures->serial_us, figures->sequential_bytes_per_s,
                    "measured by `rowtide calibrate`"};
-  for (const auto& [depth, reads_per_s] : figures->depth_curve) rates.reads_per_s = std::max(rates.reads_per_s, reads_per_s);
+  for (const auto& [depth, reads_per_s] : figures->depth_curve)
+    rates.reads_per_s = std::max(rates.reads_per_s, reads_per_s);
   return rates;
 }
 

@@ -48,8 +48,8 @@ double ranks_sharing(std::uint32_t parts, std::uint32_t ranks) { return std::max
 
 /// What one stream reads and writes of a group.
 double kv_bytes(const Request& request, const Attention& group, const Pass& pass) {
-  const double row = static_cast<double>(group.values) * kv_value_bytes(request.kv) /
-                     ranks_sharing(group.kv_heads, request.tp);
+  const double row =
+      static_cast<double>(group.values) * kv_value_bytes(request.kv) / ranks_sharing(group.kv_heads, request.tp);
   const double index_row = static_cast<double>(group.index_values) * kIndexBytes;
   const double written = pass.positions_each / std::max(group.ratio, 1u);
   const double readers = std::max(group.readers, group.layers);
@@ -110,7 +110,8 @@ std::vector<Traffic> weight_traffic(const Request& request, const Pass& pass) {
     traffic.push_back(routed(request, Part::kRoutedExpert, pass.positions(), model.experts_per_token, model.experts));
   }
   traffic.push_back(whole(request, Part::kHead));
-  const double row = bytes_of(request, Part::kEmbedding) / static_cast<double>(std::max<std::uint64_t>(model.vocabulary, 1));
+  const double row =
+      bytes_of(request, Part::kEmbedding) / static_cast<double>(std::max<std::uint64_t>(model.vocabulary, 1));
   traffic.push_back({std::string(part_name(Part::kEmbedding)), row * pass.positions() / request.tp,
                      fmt::format("{:g} rows of {:.0f} B", pass.positions(), row)});
   return traffic;
@@ -124,8 +125,7 @@ Traffic kv_traffic(const Request& request, const Pass& pass) {
 Traffic state_traffic(const Request& request, const Pass& pass, std::uint32_t drafts) {
   double bytes = 0;
   for (const State& state : request.model.states) {
-    const double value_bytes =
-        state.value_bytes != 0 ? state.value_bytes : request.state == StateType::kF32 ? 4 : 2;
+    const double value_bytes = state.value_bytes != 0 ? state.value_bytes : request.state == StateType::kF32 ? 4 : 2;
     const double ranks = ranks_sharing(state.heads, request.tp);
     const double written = static_cast<double>(state.values) * (state.copied_per_draft ? 1.0 + drafts : 1.0) +
                            static_cast<double>(state.draft_values) * drafts;
@@ -141,8 +141,7 @@ std::vector<Traffic> draft_traffic(const Request& request, const Pass& pass, std
   const double drafted = (pass.positions_each - 1) / passes * pass.streams;  // positions of one pass
   traffic.push_back(whole(request, Part::kDraftDense));
   if (model.draft_experts > 0) {
-    traffic.push_back(
-        routed(request, Part::kDraftExpert, drafted, model.draft_experts_per_token, model.draft_experts));
+    traffic.push_back(routed(request, Part::kDraftExpert, drafted, model.draft_experts_per_token, model.draft_experts));
   }
   traffic.push_back(whole(request, Part::kHead));
   const Pass each = {pass.streams, drafted / pass.streams, pass.length, drafted};
@@ -160,8 +159,9 @@ double arithmetic_ms(const Request& request, EngineId engine, const Pass& pass) 
   double seconds = attention_operations(request, pass) / device.flops_bf16;
   for (const Part part : {Part::kDense, Part::kSharedExpert, Part::kRoutedExpert, Part::kHead}) {
     const PartSize& size = model.part(part);
-    const double share =
-        part == Part::kRoutedExpert && model.experts > 0 ? static_cast<double>(model.experts_per_token) / model.experts : 1;
+    const double share = part == Part::kRoutedExpert && model.experts > 0
+                             ? static_cast<double>(model.experts_per_token) / model.experts
+                             : 1;
     const double positions = part == Part::kHead ? pass.chosen_at : pass.positions();
     seconds += 2 * static_cast<double>(size.parameters) * share * positions / rate_of(request, engine, size);
   }
@@ -177,7 +177,8 @@ double all_reduce_ms(const Request& request, double layers, double positions) {
   if (request.tp <= 1) return 0;
   constexpr double kEachLayer = 2;  // after attention and after the experts
   const Link& link = all_reduce_link(request);
-  const double bytes = positions * static_cast<double>(request.model.hidden) * kActivationBytes * 2 * (request.tp - 1) / request.tp;
+  const double bytes =
+      positions * static_cast<double>(request.model.hidden) * kActivationBytes * 2 * (request.tp - 1) / request.tp;
   const double carried_us = link.bytes_per_s > 0 ? bytes / link.bytes_per_s * 1e6 : 0;
   return kEachLayer * layers * (link.latency_us + carried_us) / 1e3;
 }

@@ -148,8 +148,8 @@ std::set<std::string> all_that_occur() {
           request.tp = request.devices = request.nodes = ranks;
           for (const KvType kv : {KvType::kBf16, KvType::kFp8, KvType::kQ8_0}) {
             request.kv = kv;
-            for (const Placement placement : {Placement::kDevice, Placement::kPinned, Placement::kHost,
-                                              Placement::kNvme, Placement::kRemote}) {
+            for (const Placement placement :
+                 {Placement::kDevice, Placement::kPinned, Placement::kHost, Placement::kNvme, Placement::kRemote}) {
               for (const Engine& each : engines()) {
                 for (const std::string& id : ids(each.id, request, placement)) met.insert(id);
               }

@@ -25,8 +25,14 @@ Model qwen(std::uint64_t row_bytes) {
 
 Model deepseek() {
   Model model;
-  const TableShape table = {.name = "engram", .layer = 1, .rows = 384'006'168, .row_bytes = 264, .row_values = 256,
-                            .rows_per_token = 24, .heads_per_order = 8, .components = 2};
+  const TableShape table = {.name = "engram",
+                            .layer = 1,
+                            .rows = 384'006'168,
+                            .row_bytes = 264,
+                            .row_values = 256,
+                            .rows_per_token = 24,
+                            .heads_per_order = 8,
+                            .components = 2};
   model.tables = {table, table};
   return model;
 }
@@ -59,8 +65,8 @@ TEST(HitShareTest, LargerRowsAreFewerInTheSameMemory) {
 }
 
 TEST(HitShareTest, ATokenOfSeveralTablesTakesTheBundlesOfEach) {
-  EXPECT_NEAR(tokens_in_cache(deepseek(), kGiB), static_cast<double>(kGiB) / (6 * bundle_bytes_in_cache(8, 264, 384'006'168)),
-              1e-6);
+  EXPECT_NEAR(tokens_in_cache(deepseek(), kGiB),
+              static_cast<double>(kGiB) / (6 * bundle_bytes_in_cache(8, 264, 384'006'168)), 1e-6);
   EXPECT_LT(hit_share(deepseek(), kGiB), hit_share(qwen(160), kGiB));
 }
 

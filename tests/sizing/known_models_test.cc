@@ -68,11 +68,11 @@ TEST(KnownModels, TheGgufFileHasNeitherDraftModuleNorVision) {
 /// At 273 GB/s the weights of a token take 14.1 ms: 71 tokens a second, within 5 %.
 TEST(KnownModels, QwenQ4BytesReadForAToken) {
   const Model model = known("Qwen3.8-Flash-Next", "Q4");
-  const double experts = static_cast<double>(model.part(Part::kRoutedExpert).bytes) * model.experts_per_token /
-                         model.experts;
-  const double bytes = experts + static_cast<double>(model.part(Part::kDense).bytes +
-                                                     model.part(Part::kSharedExpert).bytes +
-                                                     model.part(Part::kHead).bytes);
+  const double experts =
+      static_cast<double>(model.part(Part::kRoutedExpert).bytes) * model.experts_per_token / model.experts;
+  const double bytes =
+      experts + static_cast<double>(model.part(Part::kDense).bytes + model.part(Part::kSharedExpert).bytes +
+                                    model.part(Part::kHead).bytes);
   expect_near(273e9 / bytes, 71);
 }
 
