@@ -84,6 +84,11 @@ void add_compressed_attention(ModelKeys& keys, Model& model) {
     }
     model.attention.push_back(group);
   }
+  // The layers behind the last source of several make no latents: a prompt's tokens, but for the last, need none of
+  // them.
+  if (keys.has("kv_source_layer_ids") && kept.size() > 1) {
+    model.prefill_share = static_cast<double>(kept.back()) / model.layers;
+  }
   Attention windows;
   windows.kind = Attention::Kind::kWindow;
   windows.name = "sliding windows";

@@ -227,7 +227,6 @@ Result<Model> known_model(std::string_view name, std::string_view precision) {
   model.format = (*chosen->precision)["format"];
   model.source = fmt::format("{}; {}", (*chosen->model)["source"].get<std::string>(),
                              (*chosen->precision)["source"].get<std::string>());
-  model.prefill_share = chosen->model->value("prefill_share", 1.0);
   add_tensors(*chosen, model);
   add_tables(*chosen, model);
   if (auto layers = add_described_layers(*chosen, model); !layers) return layers.error();

@@ -50,7 +50,7 @@ void add_experts(ModelKeys& keys, Model& model) {
 }
 
 void add_common(ModelKeys& keys, std::optional<std::uint32_t> draft_layers, Model& model) {
-  model.layers = keys.need({"num_hidden_layers", "num_layers", "n_layer", "n_layers"}, 10'000);
+  model.layers = keys.need_layers();
   model.hidden = keys.need({"hidden_size", "n_embd", "d_model", "dim"});
   model.streams = keys.get({"hc_count", "hc_mult"}, 1, 1'000);
   model.vocabulary = keys.tokens({"vocab_size"}, model.vocabulary);

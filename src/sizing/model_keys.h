@@ -33,6 +33,8 @@ class ModelKeys {
 
   /// The number of that name, a count or a width, 0 to `most`. If it is not there: a failure, and 0.
   std::uint32_t need(Names names, std::uint64_t most = kNumberMax);
+  /// Those of the model, without its draft module's.
+  std::uint32_t need_layers() { return need({"num_hidden_layers", "num_layers", "n_layer", "n_layers"}, 10'000); }
   /// The same for one that may be missing or be null.
   std::uint32_t get(Names names, std::uint64_t otherwise, std::uint64_t most = kNumberMax);
   std::uint64_t tokens(Names names, std::uint64_t otherwise);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,14 @@ class ShardedWriter {
     writers_[shard].add_hole(name, dtype, std::move(shape), bytes);
     map_.emplace_back(name, file_name(shard));
     total_bytes_ += bytes;
+  }
+
+  /// A tensor with content, before all others of its shard: holes before it would be filled.
+  void add_bytes(int shard, const std::string& name, const std::string& dtype, std::vector<std::uint64_t> shape,
+                 std::string_view data) {
+    writers_[shard].add(name, dtype, std::move(shape), data);
+    map_.emplace_back(name, file_name(shard));
+    total_bytes_ += data.size();
   }
 
   LargeCheckpoint write() const {
