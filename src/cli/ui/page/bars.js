@@ -27,77 +27,97 @@ function segment(className, value, scale, title, ...children) {
   return node;
 }
 
-function legendLine(item, index, colour, total, key, unit) {
+const why = (item, unit) => el("p", { class: "why" },
+  unit.exact ? `${unit.exact(item.value)}. ` : "",
+  item.formula ? el("span", { class: "formula" }, item.formula) : "",
+  item.source ? el("span", { class: "source" }, `Source: ${item.source}`) : "");
+
+const bytesUnit = { text: sizeText, node: size, exact: decimalText };
+const smallShare = 0.004;  // of the bar: not to be seen
+
+/** One line of a legend: `mark` stands in its swatch; opened it shows `inside`. */
+function legendLine(item, mark, colour, whole, key, unit, ...inside) {
   return el("li", {},
     el("details", { data: { key: `${key}/${item.name}` }, class: "line" },
       el("summary", {},
-        el("span", { class: `swatch colour-${colour}`, "aria-hidden": "true" }, letter(index)),
+        el("span", { class: `swatch colour-${colour}`, "aria-hidden": "true" }, mark),
         el("span", { class: "name" }, item.name),
         el("span", { class: "value" }, unit.node(item.value)),
-        el("span", { class: "share" }, percent(item.value / total))),
-      el("p", { class: "why" },
-        unit.exact ? `${unit.exact(item.value)}. ` : "",
-        item.formula ? el("span", { class: "formula" }, item.formula) : "",
-        item.source ? el("span", { class: "source" }, `Source: ${item.source}`) : "")));
+        el("span", { class: "share" }, whole > 0 ? percent(item.value / whole) : "")),
+      ...inside));
 }
 
-const bytesUnit = { text: sizeText, node: size, exact: decimalText };
+const extraLine = (kind, value, whole, unit) => el("li", { class: `extra ${kind}` },
+  el("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), el("span", { class: "name" }, kind),
+  el("span", { class: "value" }, unit.node(value)), el("span", { class: "share" }, percent(value / whole)));
+
+/** Parts too small to be seen become one, if there are several. */
+function gathered(items, scale) {
+  const small = items.filter((item) => item.value < smallShare * scale);
+  if (small.length < 3) return items;
+  const value = small.reduce((sum, item) => sum + item.value, 0);
+  return [...items.filter((item) => !small.includes(item)), { name: `${small.length} smaller parts`, value, parts: small }];
+}
+
+/** What is free, or missing, in bar and legend. */
+function addRest(bar, lines, used, capacity, scale, unit) {
+  const mark = el("div", { class: "mark-line" });
+  mark.style.left = `${(100 * capacity) / scale}%`;
+  if (used > capacity) {
+    const over = el("div", { class: "over", title: `missing: ${unit.text(used - capacity)}` });
+    over.style.left = mark.style.left;
+    bar.classList.add("is-over");
+    bar.append(over);
+    lines.push(extraLine("missing", used - capacity, capacity, unit));
+  } else if (used < capacity) {
+    bar.append(segment("free", capacity - used, scale, `free: ${unit.text(capacity - used)}`,
+      el("span", { class: "long" }, "free "), el("span", { class: "longer" }, unit.text(capacity - used))));
+    lines.push(extraLine("free", capacity - used, capacity, unit));
+  }
+  bar.append(mark);
+}
+
+/** Pointing at a part, or at its line, lifts it out and says how it comes about. */
+function connect(items, segments, lines, bar, readout, unit) {
+  const resting = readout.textContent;
+  items.forEach((item, index) => {
+    const pick = (isPicked) => {
+      bar.classList.toggle("picking", isPicked);
+      segments[index].classList.toggle("picked", isPicked);
+      readout.textContent = isPicked
+        ? `${item.name}: ${unit.text(item.value)}${item.formula ? ` = ${item.formula}` : ""}${item.source ? ` (${item.source})` : ""}` : resting;
+    };
+    const details = lines[index].querySelector("details");
+    for (const node of [segments[index], lines[index]]) {
+      node.addEventListener("pointerenter", () => pick(true));
+      node.addEventListener("pointerleave", () => pick(false));
+    }
+    lines[index].addEventListener("focusin", () => pick(true));
+    lines[index].addEventListener("focusout", () => pick(false));
+    segments[index].addEventListener("click", () => { details.open = !details.open; });
+  });
+}
 
 /**
  * A stacked bar with its legend. `items`: [{name, value, formula, source}]. `capacity`: where the mark is; what lies
- * beyond it is shown as missing. Without one, the items are all there is.
+ * beyond it is shown as missing. 0 where it is not known: the items are all there is.
  */
-export function stackedBar({ items, capacity, key, unit = bytesUnit }) {
-  const shown = items.filter((item) => item.value > 0);
-  const used = shown.reduce((sum, item) => sum + item.value, 0);
-  const scale = Math.max(used, capacity ?? 0) || 1;
+export function stackedBar({ items, capacity = 0, key, unit = bytesUnit }) {
+  const used = items.reduce((sum, item) => sum + item.value, 0);
+  const scale = Math.max(used, capacity) || 1;
+  const shown = gathered(items.filter((item) => item.value > 0), scale);
   const chosen = colours(shown);
-  const readout = el("p", { class: "readout", "aria-hidden": "true" });
-  const resting = `${capacity === undefined ? `${unit.text(used)} together. ` : ""}Point at a part, or open its line, for how it comes about.`;
-  const say = (item) => {
-    readout.replaceChildren(item
-      ? `${item.name}: ${unit.text(item.value)}${item.formula ? ` = ${item.formula}` : ""}${item.source ? ` (${item.source})` : ""}`
-      : resting);
-  };
-  say(null);
-
-  const segments = shown.map((item, index) => segment(`colour-${chosen[index]}`, item.value, scale,
-    `${item.name}: ${unit.text(item.value)}`,
-    el("b", {}, letter(index)), el("span", { class: "long" }, ` ${item.name} `), el("span", { class: "longer" }, unit.text(item.value))));
+  const mark = (item, index) => (item.parts ? "…" : letter(index));
+  const segments = shown.map((item, index) => segment(`colour-${chosen[index]}`, item.value, scale, `${item.name}: ${unit.text(item.value)}`,
+    el("b", {}, mark(item, index)), el("span", { class: "long" }, ` ${item.name} `), el("span", { class: "longer" }, unit.text(item.value))));
+  const lines = shown.map((item, index) => legendLine(item, mark(item, index), chosen[index], capacity || used, key, unit,
+    item.parts ? el("ul", { class: "small-parts" }, ...item.parts.map((part) => legendLine(part, "", chosen[index], capacity || used, key, unit, why(part, unit)))) : why(item, unit)));
   const bar = el("div", { class: "bar", "aria-hidden": "true" }, ...segments);
-  const lines = shown.map((item, index) => legendLine(item, index, chosen[index], capacity ?? used, key, unit));
-
-  if (capacity !== undefined) {
-    const mark = el("div", { class: "mark-line" });
-    mark.style.left = `${(100 * capacity) / scale}%`;
-    bar.append(mark);
-    if (used < capacity) {
-      bar.append(segment("free", capacity - used, scale, `free: ${unit.text(capacity - used)}`,
-        el("span", { class: "long" }, "free "), el("span", { class: "longer" }, unit.text(capacity - used))));
-      lines.push(extraLine("free", "free", capacity - used, capacity, unit));
-    }
-    if (used > capacity) {
-      bar.classList.add("is-over");
-      const over = el("div", { class: "over", title: `missing: ${unit.text(used - capacity)}` });
-      over.style.left = `${(100 * capacity) / scale}%`;
-      bar.append(over);
-      lines.push(extraLine("missing", "missing", used - capacity, capacity, unit));
-    }
-  }
-  shown.forEach((item, index) => {
-    const line = lines[index];
-    for (const [node, on, off] of [[segments[index], "pointerenter", "pointerleave"], [line, "pointerenter", "pointerleave"], [line, "focusin", "focusout"]]) {
-      node.addEventListener(on, () => { say(item); bar.classList.add("picking"); segments[index].classList.add("picked"); });
-      node.addEventListener(off, () => { say(null); bar.classList.remove("picking"); segments[index].classList.remove("picked"); });
-    }
-    segments[index].addEventListener("click", () => { const details = line.querySelector("details"); details.open = !details.open; });
-  });
+  const readout = el("p", { class: "readout", "aria-hidden": "true" }, "Point at a part, or open its line, for how it comes about.");
+  connect(shown, segments, lines, bar, readout, unit);
+  if (capacity > 0) addRest(bar, lines, used, capacity, scale, unit);
   return el("div", { class: "stack" }, bar, readout, el("ul", { class: "legend" }, ...lines));
 }
-
-const extraLine = (kind, name, value, total, unit) => el("li", { class: `extra ${kind}` },
-  el("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), el("span", { class: "name" }, name),
-  el("span", { class: "value" }, unit.node(value)), el("span", { class: "share" }, percent(value / total)));
 
 /** A figure against its target: a track, a mark where the target is, and whether it is met, in words. */
 export function meter({ label, value, target, text, isMet, detail }) {

@@ -3,19 +3,21 @@ import { el, figure, placementText, show, size, timeText, count } from "./text.j
 
 const pinsMost = 2;
 
+const machineText = ({ devices, nodes, name }) => `${devices > 1 ? `${devices} x ` : ""}${name}${nodes > 1 ? `, ${nodes} nodes` : ""}`;
+
 function facts(plan) {
-  const { speed, machine, table, kv } = plan;
+  const { speed, table, kv, targets } = plan;
   const yes = (isMet) => (isMet ? "✓ " : "✕ ");
+  const price = plan.price_per_million_tokens;
   return [
-    ["Fits", plan.fits ? "✓ yes" : el("span", {}, "✕ no, ", size(plan.missing_bytes), " short")],
-    ["Machine", `${machine.devices} x ${machine.name}${machine.nodes > 1 ? `, ${machine.nodes} nodes` : ""}`],
+    ["Fits", plan.fits ? "✓ yes" : el("span", {}, "✕ ", size(plan.missing_bytes), " short")],
     ["Table", table ? placementText(table.placement) : "none"],
-    ["Context in memory", `${count(kv.tokens)} tokens`],
+    ["Tokens in memory", count(kv.tokens)],
     ["Decode, one stream", `${figure(speed.decode_tok_s)} tok/s`],
     ["Decode, all streams", `${figure(speed.decode_total_tok_s)} tok/s`],
-    ["First token", yes(plan.targets.ttft_met) + timeText(speed.ttft_ms)],
-    ["Request", `${yes(plan.targets.tok_s_met)}${figure(speed.request_tok_s)} tok/s`],
-    ["A million tokens", plan.price_per_million_tokens === null ? "no price given" : figure(plan.price_per_million_tokens)],
+    ["First token", yes(targets.ttft_met) + timeText(speed.ttft_ms)],
+    ["Request", `${yes(targets.tok_s_met)}${figure(speed.request_tok_s)} tok/s`],
+    ...(price === null ? [] : [["A million tokens", figure(price)]]),
   ];
 }
 
@@ -64,8 +66,11 @@ export class Comparison {
     const inside = entry.plan
       ? el("dl", {}, ...facts(entry.plan).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]))
       : el("p", {}, entry.error ?? "Asking for the plan");
-    const model = entry.plan ? `${entry.plan.model.name} ${entry.plan.model.precision}` : new URLSearchParams(entry.link).get("model") ?? "";
-    return el("div", { class: `side ${entry.plan?.fits ? "good" : "bad"}` }, el("h3", {}, title), el("p", { class: "fine" }, model), inside, el("div", { class: "side-actions" }, ...actions));
+    const asked = new URLSearchParams(entry.link);
+    const [machine, model] = entry.plan
+      ? [machineText(entry.plan.machine), `${entry.plan.model.name} ${entry.plan.model.precision}`]
+      : [asked.get("device") ?? "this machine", asked.get("model") ?? asked.get("path") ?? ""];
+    return el("div", { class: `side ${entry.plan?.fits ? "good" : "bad"}` }, el("p", { class: "fine" }, title), el("h3", {}, machine), el("p", { class: "fine" }, model), inside, el("div", { class: "side-actions" }, ...actions));
   }
 
   #button(text, key, act) {

@@ -21,8 +21,8 @@ const groups = [
   { title: "Load", isOpen: true, fields: [
     { name: "context", label: "Context", kind: "number", stops: tokens },
     { name: "concurrency", label: "Sequences", kind: "number", stops: powers(0, 8), hint: "at a time" },
-    { name: "kv", label: "Keys and values", kind: "choice", values: ["auto", "f16", "bf16", "fp8", "q8_0"] },
-    { name: "state", label: "Recurrent states", kind: "choice", values: ["auto", "f32", "bf16"] },
+    { name: "kv", label: "KV type", kind: "choice", values: ["auto", "f16", "bf16", "fp8", "q8_0"] },
+    { name: "state", label: "State type", kind: "choice", values: ["auto", "f32", "bf16"] },
     { name: "chunk", label: "Prompt chunk", kind: "number", stops: powers(7, 14), hint: "tokens computed together" },
     { name: "speculate", label: "Drafted tokens", kind: "number", stops: [0, 1, 2, 3, 4, 5, 6, 7, 8], hint: "at each step" },
   ] },
@@ -107,7 +107,7 @@ export class Controls {
       context: load.context, concurrency: load.concurrency, kv: load.kv, state: load.state, chunk: load.chunk,
       speculate: load.speculate, prompt: load.prompt, output: load.output, placement: table?.placement,
       engine: plan.engine, "target-ttft-ms": targets.ttft_ms, "target-tok-s": targets.tok_s,
-      memory: table?.cache_bytes ? sizeText(table.cache_bytes).replace(" ", "") : undefined,
+      memory: table?.cache_bytes ? sizeOption(table.cache_bytes) : undefined,
       "host-reserve": reserveOf(plan),
     };
     for (const [name, node] of this.nodes) {
@@ -351,7 +351,10 @@ function bytesOf(text) {
   return Number(match[1]) * (match[3] || !/b$/i.test(text) ? 1024 : 1000) ** power;
 }
 
+/** As an option takes it: "22GiB". */
+const sizeOption = (bytes) => sizeText(bytes).replace(/(\.\d*?)0+(?= )/, "$1").replace(/\.? /, "");
+
 function reserveOf(plan) {
   const item = plan.pools.flatMap((pool) => pool.items).find((each) => /reserve/.test(each.name));
-  return item ? sizeText(item.bytes).replace(" ", "") : undefined;
+  return item ? sizeOption(item.bytes) : undefined;
 }

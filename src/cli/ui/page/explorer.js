@@ -56,7 +56,7 @@ async function update() {
     controls.showEffective(plan);
     results.classList.remove("stale");
     comparison.setCurrent(options, plan);
-    show(results, ...showPlan(plan, { announce, place: (placement) => controls.set("placement", placement) }), comparison.node);
+    show(results, ...showPlan(plan, { announce, place: (placement) => controls.set("placement", placement), comparison: comparison.node }));
     strip.className = `strip ${plan.fits ? "good" : "bad"}`;
     strip.textContent = plan.fits ? `✓ ${spoken(plan)}` : `✕ ${spoken(plan)}`;
     if (announcement.textContent !== spoken(plan)) announce(spoken(plan));

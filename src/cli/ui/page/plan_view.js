@@ -26,10 +26,11 @@ function verdict(plan) {
 }
 
 function pool(each) {
+  const isKnown = each.capacity_bytes > 0;
+  const rest = each.missing_bytes > 0 ? el("strong", { class: "bad" }, size(each.missing_bytes), " missing") : el("strong", { class: "good" }, size(each.free_bytes), " free");
   return el("div", { class: "pool" },
     el("div", { class: "pool-head" }, el("h3", {}, each.name, el("span", { class: "fine" }, ` ${each.each}`)),
-      el("p", {}, size(each.used_bytes), " of ", size(each.capacity_bytes), ", ",
-        each.missing_bytes > 0 ? el("strong", { class: "bad" }, size(each.missing_bytes), " missing") : el("strong", { class: "good" }, size(each.free_bytes), " free"))),
+      el("p", {}, size(each.used_bytes), isKnown ? " of " : " needed", isKnown ? size(each.capacity_bytes) : "", isKnown ? ", " : "", isKnown ? rest : "")),
     stackedBar({ key: `pool/${each.name}`, capacity: each.capacity_bytes, items: each.items.map((item) => ({ ...item, value: item.bytes })) }),
     el("p", { class: "fine" }, `Capacity: ${each.capacity_source}`));
 }
@@ -74,7 +75,7 @@ function tableCard(plan, place) {
 }
 
 const milliseconds = { text: timeText, node: (ms) => el("span", {}, timeText(ms)), exact: null };
-const terms = (title, key, list) => list.length === 0 ? "" : el("div", { class: "pool" }, el("h3", {}, title),
+const terms = (title, key, list) => list.length === 0 ? "" : el("div", { class: "pool" }, el("h3", {}, title, el("span", { class: "fine" }, ` ${timeText(list.reduce((sum, term) => sum + term.ms, 0))} in all`)),
   stackedBar({ key, unit: milliseconds, items: list.map((term) => ({ ...term, value: term.ms })) }));
 
 function speedCard(plan) {
@@ -120,11 +121,12 @@ function notesCard(plan) {
       list("notes source", machine.sources)));
 }
 
-/** The cards of a plan. `place(placement)` is called when a person picks another place for the table. */
-export function showPlan(plan, { announce, place }) {
+/** The cards of a plan, `comparison` among them. `place(placement)` is called when a person picks another place for the table. */
+export function showPlan(plan, { announce, place, comparison }) {
   return [
     verdict(plan),
     card("pools", "Memory, pool by pool", ...plan.pools.map(pool)),
+    comparison,
     tableCard(plan, place),
     speedCard(plan),
     plan.hit_share_curve.length > 0 ? card("hits", "What a cache answers", hitShareCurve(plan.hit_share_curve, plan.table?.cache_bytes ?? 0)) : null,

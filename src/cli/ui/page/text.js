@@ -58,7 +58,7 @@ export const size = (bytes) => el("span", { class: "size", title: decimalText(by
 
 export function percent(share) {
   const digits = share === 0 || share >= 0.1 ? 0 : share >= 0.01 ? 1 : 2;
-  return share > 0 && share < 0.0001 ? "< 0.01 %" : `${(share * 100).toFixed(digits)} %`;
+  return share > 0 && share < 0.0001 ? "<0.01 %" : `${(share * 100).toFixed(digits)} %`;
 }
 
 export function timeText(ms) {
