@@ -282,6 +282,62 @@ def small_gemma():
     return Small(config, [{name + ".weight": Tensor("BF16", [32, 24], joined(rows))}], {name: rows})
 
 
+# The model of models/, as safetensors: its table is FP8 there, all else BF16.
+TIDEPOOL_CONFIG = {
+    "architectures": ["Qwen4ExpForConditionalGeneration"], "model_type": "qwen4_exp",
+    "text_config": {
+        "model_type": "qwen4_exp_text", "vocab_size": 4096, "hidden_size": 512, "num_hidden_layers": 4,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64, "max_position_embeddings": 2048,
+        "full_attention_interval": 4, "linear_conv_kernel_dim": 4, "linear_key_head_dim": 64,
+        "linear_value_head_dim": 64, "linear_num_key_heads": 2, "linear_num_value_heads": 4, "num_experts": 8,
+        "num_experts_per_tok": 2, "moe_intermediate_size": 96, "shared_expert_intermediate_size": 128, "hc_count": 4,
+        "indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 64, "indexer_budget": 2048,
+        "indexer_compress_ratio": 4, "ple_layer_ids": [2], "ple_embed_dim": 512, "ngram_size": 3, "heads_per_ngram": 8,
+        "ngram_vocab_size_base": 43000, "make_ngram_vocab_size_divisible_by": 128, "split_ngram_parts": 8,
+        "ple_conv_kernel_size": 4, "eos_token_id": 4093, "bos_token_id": 4093,
+    },
+}
+TIDEPOOL_LAYER = {"mlp.experts.down_proj": [8, 512, 96], "mlp.experts.gate_up_proj": [8, 192, 512],
+                  "mlp.gate.weight": [8, 512], "mlp.shared_expert.down_proj.weight": [512, 128],
+                  "mlp.shared_expert.gate_proj.weight": [128, 512], "mlp.shared_expert.up_proj.weight": [128, 512],
+                  "mlp.shared_expert_gate.weight": [1, 512]}
+TIDEPOOL_MIX = {"block_inject_weight.weight": [4, 2048], "hc_norm.weight": [2048],
+                "input_mix_weight_down.weight": [16, 2048], "input_mix_weight_up.weight": [2048, 16]}
+TIDEPOOL_LINEAR = {"A_log": [4], "conv1d.weight": [512, 1, 4], "dt_bias": [4], "in_proj_a.weight": [4, 512],
+                   "in_proj_b.weight": [4, 512], "in_proj_qkv.weight": [512, 512], "in_proj_z.weight": [256, 512],
+                   "norm.weight": [64], "out_proj.weight": [512, 256]}
+TIDEPOOL_FULL = {"indexer.index_qk_proj.weight": [320, 512], "indexer.k_layernorm.weight": [64],
+                 "indexer.q_layernorm.weight": [64], "k_norm.weight": [64], "k_proj.weight": [128, 512],
+                 "o_proj.weight": [512, 256], "q_norm.weight": [64], "q_proj.weight": [512, 512],
+                 "v_proj.weight": [128, 512]}
+TIDEPOOL_FUSION = {"conv1d.weight": [2048, 1, 4], "key_proj.weight": [2048, 512], "norm_conv.weight": [2048],
+                   "norm_key.weight": [2048], "norm_query.weight": [2048], "value_proj.weight": [512, 512]}
+
+
+def tidepool_tensors():
+    """The published names and shapes, zeros but for what says how rows are addressed."""
+    root = "model.language_model."
+    shapes = {"lm_head.weight": [4096, 512], root + "embed_tokens.weight": [4096, 512]}
+
+    def add(prefix, group):
+        shapes.update({root + prefix + name: shape for name, shape in group.items()})
+
+    add("hyper_connection_mixer.", {name: shape for name, shape in TIDEPOOL_MIX.items() if "inject" not in name})
+    for layer in range(4):
+        at = f"layers.{layer}."
+        add(at, TIDEPOOL_LAYER)
+        add(at + "attn_hyper_connection.", TIDEPOOL_MIX)
+        add(at + "mlp_hyper_connection.", TIDEPOOL_MIX)
+        add(at + ("self_attn." if layer == 3 else "linear_attn."), TIDEPOOL_FULL if layer == 3 else TIDEPOOL_LINEAR)
+    add("layers.1.ple.", TIDEPOOL_FUSION)
+    tensors = {name: Tensor("BF16", shape) for name, shape in shapes.items()}
+    for shard in range(8):
+        tensors[f"{QWEN_PLE}ngram_embedding.shard_{shard}.weight"] = Tensor("F8_E4M3", [86192, 32])
+    tensors[QWEN_PLE + "ngram_embedding.weight_scale"] = Tensor("BF16", [1], struct.pack("<H", 0x3951))
+    return tensors | qwen_constants(multipliers=[2043359076095531, 1677619451946387, 1270917961443223],
+                                    sizes=primes_from(43000, 16))
+
+
 def main(which, folder):
     folder = pathlib.Path(folder)
     if which == "deepseek":
