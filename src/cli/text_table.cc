@@ -8,10 +8,6 @@
 
 namespace rowtide::cli {
 
-std::string grouped(std::uint64_t number) {
-  return number < 1000 ? fmt::format("{}", number) : fmt::format("{},{:03}", grouped(number / 1000), number % 1000);
-}
-
 std::string size_text(std::uint64_t bytes) {
   constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
   const std::string exact = grouped(bytes) + " bytes";

@@ -6,10 +6,9 @@
 #include <string_view>
 #include <vector>
 
-namespace rowtide::cli {
+#include "base/grouped.h"
 
-/// 23444224 -> "23,444,224".
-std::string grouped(std::uint64_t number);
+namespace rowtide::cli {
 
 /// "26.822 GiB (28,800,138,240 bytes)", "22.4 MiB (23,444,224 bytes)", "61,440 bytes".
 std::string size_text(std::uint64_t bytes);

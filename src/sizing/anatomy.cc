@@ -32,9 +32,9 @@ struct TensorFacts {
   std::string_view path;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t values = 0;        // as stored: several may be packed into one
-  std::string_view type;           // "BF16", "Q4_K"
-  std::uint64_t last_width = 0;    // of the innermost dimension, as stored
+  std::uint64_t values = 0;      // as stored: several may be packed into one
+  std::string_view type;         // "BF16", "Q4_K"
+  std::uint64_t last_width = 0;  // of the innermost dimension, as stored
 };
 
 /// Where the rows of tables lie.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/grouped.h"
 #include "sizing/memory_plan.h"
 
 namespace rowtide::sizing {
@@ -20,7 +21,7 @@ struct Option {
   std::string refusal;  // why it is out whatever the memory
 
   bool runs() const { return limits.empty() && refusal.empty(); }
-  bool fits() const { return runs() && memory.missing_bytes == 0; }
+  bool fits() const { return refusal.empty() && memory.missing_bytes == 0; }
 };
 
 /// What speaks against a placement on any engine.
@@ -60,16 +61,17 @@ std::vector<EngineId> engines_of(const Request& request) {
   if (request.engine) return {*request.engine};
   std::vector<EngineId> ids;
   for (const Engine& each : engines()) ids.push_back(each.id);
-  // A GGUF file is llama.cpp's; the others load safetensors, and of those SGLang has the tier on disk.
   return ids;
 }
 
-/// Lower is better: what fits before what does not, tables nearer to the device first, engines in their order.
-std::pair<int, std::uint64_t> rank(const Option& option) {
-  const int placement = option.layout.placement ? static_cast<int>(*option.layout.placement) : 0;
-  if (option.fits()) return {placement, 0};
-  if (option.runs()) return {100, option.memory.missing_bytes};
-  return {option.refusal.empty() ? 200 : 300, option.memory.missing_bytes};
+/// Lower is better. What fits and runs comes first, the table nearest to the device before the others; then what fits
+/// and would run but for an engine's limits, the fewest first; then what would run with more memory.
+std::pair<std::size_t, std::uint64_t> rank(const Option& option) {
+  const std::size_t placement = option.layout.placement ? static_cast<std::size_t>(*option.layout.placement) : 0;
+  if (option.fits() && option.runs()) return {placement, 0};
+  if (option.fits()) return {100 * option.limits.size() + placement, 0};
+  if (option.runs()) return {10'000, option.memory.missing_bytes};
+  return {20'000 + (option.refusal.empty() ? option.limits.size() : 10'000), option.memory.missing_bytes};
 }
 
 std::string placement_text(Placement placement, const Device& device) {
@@ -87,11 +89,11 @@ std::string gb_and_gib(double bytes) { return fmt::format("{:.1f} GB ({})", byte
 
 std::string reason_of(const Request& request, const Option& option) {
   if (!option.refusal.empty()) return option.refusal;
-  if (!option.limits.empty()) return option.limits.front().reason;
   if (option.memory.missing_bytes > 0) {
     return fmt::format("{} short; to change: {}", gib(static_cast<double>(option.memory.missing_bytes)),
                        option.memory.term_to_change);
   }
+  if (!option.limits.empty()) return option.limits.front().reason;
   const bool kept_up = option.cost.limit_share_decode <= 1 && option.cost.limit_share_prefill <= 1;
   const std::string free = gib(static_cast<double>(option.memory.pools.front().free_bytes()));
   if (!kept_up) return fmt::format("fits, {} left, but slow: {}", free, option.cost.bottleneck);
@@ -136,26 +138,27 @@ std::string machine_text(const Request& request) {
                               : fmt::format("{} x {}", request.devices, request.machine.device.name);
 }
 
+std::string model_text(const Model& model) {
+  return model.precision.empty() || model.is_measured ? model.name : fmt::format("{} {}", model.name, model.precision);
+}
+
 std::string verdict_of(const Plan& plan, const Option& chosen) {
   const Request& request = plan.request;
-  const std::string what =
-      fmt::format("{}{}{}", request.model.name, request.model.precision.empty() ? "" : " " + request.model.precision,
-                  " on " + machine_text(request));
-  if (!chosen.runs()) {
-    return fmt::format("{} cannot run as asked: {}", what,
-                       chosen.refusal.empty() ? chosen.limits.front().reason : chosen.refusal + ".");
-  }
+  const std::string what = fmt::format("{} on {}", model_text(request.model), machine_text(request));
+  if (!chosen.refusal.empty()) return fmt::format("{} cannot be placed as asked: {}.", what, chosen.refusal);
   const std::string table = chosen.layout.placement
                                 ? ", its table " + placement_text(*chosen.layout.placement, request.machine.device)
                                 : std::string();
-  if (plan.fits) {
-    return fmt::format("{} fits{}: {} tokens of context fit in what is left{}, {} sequences of {}.", what, table,
-                       plan.kv.tokens, request.devices > 1 ? " of each device" : "", plan.kv.concurrency_most,
-                       request.context);
+  if (!plan.fits) {
+    return fmt::format("{} does not fit{}: {} are missing.{} To change: {}.", what, table,
+                       gb_and_gib(static_cast<double>(plan.missing_bytes)), short_before_kv(chosen),
+                       chosen.memory.term_to_change);
   }
-  return fmt::format("{} does not fit{}: {} are missing.{} To change: {}.", what, table,
-                     gb_and_gib(static_cast<double>(plan.missing_bytes)), short_before_kv(chosen),
-                     chosen.memory.term_to_change);
+  const std::string room =
+      fmt::format("{} fits{}, with room for {} tokens, or {} sequences of {}", what, table,
+                  grouped(plan.kv.tokens * request.dp), grouped(plan.kv.concurrency_most), grouped(request.context));
+  if (plan.runs) return room + ".";
+  return fmt::format("{}; but {} cannot run it so: {}.", room, engine_name(plan.engine), chosen.limits.front().reason);
 }
 
 std::string next_bottleneck_of(const Plan& plan) {
@@ -168,7 +171,7 @@ std::string next_bottleneck_of(const Plan& plan) {
                                         [](const TimeTerm& a, const TimeTerm& b) { return a.ms < b.ms; });
   const std::string time = longest == plan.speed.step.end()
                                ? ""
-                               : fmt::format("time: {} take {:.1f} ms of a step", longest->name, longest->ms);
+                               : fmt::format("the longest term of a step: {}, {:.1f} ms", longest->name, longest->ms);
   const Pool& pool = plan.pools.front();
   if (pool.free_bytes() < pool.capacity_bytes / 20) {
     return fmt::format("memory: {} of {} free; {}", gib(static_cast<double>(pool.free_bytes())),
@@ -249,6 +252,7 @@ void fill(Plan& plan, Option& chosen, const std::vector<Option>& options) {
   plan.engine = chosen.layout.engine;
   plan.placement = chosen.layout.placement;
   plan.fits = chosen.fits();
+  plan.runs = chosen.runs();
   plan.missing_bytes = chosen.memory.missing_bytes;
   plan.pools = chosen.memory.pools;
   plan.kv = chosen.memory.kv;
@@ -259,7 +263,7 @@ void fill(Plan& plan, Option& chosen, const std::vector<Option>& options) {
   plan.placement_reason = why_chosen(plan, chosen, options);
   for (const Option& option : options) {
     if (option.layout.engine != plan.engine || !option.layout.placement) continue;
-    plan.candidates.push_back({*option.layout.placement, option.fits(), option.memory.missing_bytes,
+    plan.candidates.push_back({*option.layout.placement, option.fits() && option.runs(), option.memory.missing_bytes,
                                reason_of(plan.request, option), option.cost});
   }
   plan.verdict = verdict_of(plan, chosen);

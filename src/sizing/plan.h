@@ -45,9 +45,10 @@ struct Candidate {
 struct KvPlan {
   double bytes_per_token = 0;  // of each device
   std::vector<MemoryTerm> terms;
-  std::uint64_t asked_bytes = 0;       // for context x concurrency, or what the memory fraction would give
-  std::uint64_t bytes = 0;             // that it gets, of each device: all that is left
-  std::uint64_t tokens = 0;            // that fit in it, over all sequences
+  std::uint64_t asked_bytes = 0;  // for context x concurrency, or what the memory fraction would give
+  std::uint64_t bytes =
+      0;  // that it gets, of each device: what it needs, or what a memory fraction gives, less what is cut
+  std::uint64_t tokens = 0;            // that fit in all that is left, over the sequences of a replica
   std::uint32_t concurrency_most = 0;  // sequences of the full context that fit, states included
 };
 
@@ -73,7 +74,8 @@ struct Check {
 struct Plan {
   Request request;
   EngineId engine = EngineId::kLlamaCpp;
-  bool fits = false;
+  bool fits = false;                // in memory and on the drive
+  bool runs = false;                // and the engine can run it so
   std::string verdict;              // one or two sentences: whether, where the table goes, what is left, what to change
   std::uint64_t missing_bytes = 0;  // 0 if it fits
   std::vector<Pool> pools;

@@ -16,8 +16,7 @@ constexpr std::uint64_t kDockerSharedBytes = std::uint64_t{64} << 20;
 
 /// Quoted for a POSIX shell where it needs to be.
 std::string quoted(const std::string& text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
   if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
   std::string result = "'";
   for (const char each : text) result += each == '\'' ? std::string("'\\''") : std::string(1, each);
@@ -36,10 +35,11 @@ void add_container_notes(const Request& request, const RecipePlan& plan, Recipe&
   }
   // Replicas share one copy of the table through /dev/shm; a single one pins memory of its own.
   if (plan.shared_memory_bytes > kDockerSharedBytes && request.dp > 1 && recipe.engine != EngineId::kLlamaCpp) {
-    recipe.notes.push_back(fmt::format(
-        "the replicas of a node share one table in /dev/shm: it must hold {} (docker run --shm-size {}g, or --ipc=host; "
-        "Docker's default is 64 MiB, with which the sharing is given up or the start fails)",
-        byte_size_text(plan.shared_memory_bytes), gib_upwards(plan.shared_memory_bytes)));
+    recipe.notes.push_back(
+        fmt::format("the replicas of a node share one table in /dev/shm: it must hold {} (docker run --shm-size {}g, "
+                    "or --ipc=host; "
+                    "Docker's default is 64 MiB, with which the sharing is given up or the start fails)",
+                    byte_size_text(plan.shared_memory_bytes), gib_upwards(plan.shared_memory_bytes)));
   }
 }
 

@@ -39,8 +39,9 @@ void add_speculation(const Request& request, Recipe& recipe) {
   add(recipe, "--spec-type", "draft-mtp");
   add(recipe, "--spec-draft-n-max", std::to_string(request.speculate));
   if (request.model.family == "qwen_ple") {
-    recipe.notes.push_back("drafting with this model needs llama.cpp v0.6.0 or newer, and a GGUF file that holds the "
-                           "draft module");
+    recipe.notes.push_back(
+        "drafting with this model needs llama.cpp v0.6.0 or newer, and a GGUF file that holds the "
+        "draft module");
   }
 }
 
@@ -66,12 +67,14 @@ void fill_llama_cpp(const Request& request, const RecipePlan& plan, const std::s
   if (is_served(request.model) && request.table_bytes() <= kLazyByItselfBytes) add(recipe, "-lzm", "on");
   add_speculation(request, recipe);
   if (request.dp > 1) {
-    recipe.notes.push_back(fmt::format(
-        "{} replicas: start it {} times, each with a --port and devices (--device) of its own", request.dp, request.dp));
+    recipe.notes.push_back(
+        fmt::format("{} replicas: start it {} times, each with a --port and devices (--device) of its own", request.dp,
+                    request.dp));
   }
   if (is_served(request.model) && plan.placement == Placement::kNvme) {
-    recipe.notes.push_back("before the first start: rowtide calibrate FOLDER, with the folder of the model; in a "
-                           "container allow io_uring (Docker's default profile refuses it)");
+    recipe.notes.push_back(
+        "before the first start: rowtide calibrate FOLDER, with the folder of the model; in a "
+        "container allow io_uring (Docker's default profile refuses it)");
   }
 }
 

@@ -55,8 +55,9 @@ void place_per_layer_table(const Request& request, const RecipePlan& plan, Recip
   recipe.notes.push_back(
       fmt::format("FOLDER-ON-NVME needs {} beside the checkpoint: SGLang writes the table there anew at every start",
                   byte_size_text(request.table_bytes())));
-  recipe.notes.push_back("before each start: rm -f FOLDER-ON-NVME/ple_table_*.bin, for over an old file the start takes "
-                         "about 55 minutes instead of 10");
+  recipe.notes.push_back(
+      "before each start: rm -f FOLDER-ON-NVME/ple_table_*.bin, for over an old file the start takes "
+      "about 55 minutes instead of 10");
 }
 
 void place_table(const Request& request, const RecipePlan& plan, Recipe& recipe) {

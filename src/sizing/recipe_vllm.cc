@@ -41,15 +41,17 @@ void fill_vllm(const Request& request, const RecipePlan& plan, const std::string
   }
   if (plan.memory_fraction > 0) add(recipe, "--gpu-memory-utilization", fraction_text(plan.memory_fraction));
   if (request.speculate > 0) {
-    add(recipe, "--speculative-config", fmt::format(R"({{"method": "{}", "num_speculative_tokens": {}}})",
-                                                    draft_method(request.model), request.speculate));
+    add(recipe, "--speculative-config",
+        fmt::format(R"({{"method": "{}", "num_speculative_tokens": {}}})", draft_method(request.model),
+                    request.speculate));
   }
   if (request.model.tables.empty()) return;
   const bool on_host = plan.placement == Placement::kPinned;
   add(recipe, "--engram-config", fmt::format(R"({{"cpu_offload": {}}})", on_host));
   if (on_host) {
-    recipe.notes.push_back("the pinned table is locked in memory: ulimit -l unlimited, or docker run --ulimit memlock=-1; "
-                           "large blocks of it may be rounded up to a power of two");
+    recipe.notes.push_back(
+        "the pinned table is locked in memory: ulimit -l unlimited, or docker run --ulimit memlock=-1; "
+        "large blocks of it may be rounded up to a power of two");
   }
 }
 

@@ -41,16 +41,16 @@ bool is_any(std::string_view piece, std::span<const std::string_view> of) {
 }
 
 constexpr std::array<std::string_view, 16> kVision = {
-    "visual",          "vision",        "vision_tower",   "vision_model", "vision_encoder",        "image_encoder",
-    "mm_projector",    "aligner",       "image_newline",  "image_start",  "multi_modal_projector", "embed_vision",
-    "embed_audio",     "audio_tower",   "audio_encoder",  "view_separator"};
+    "visual",       "vision",      "vision_tower",  "vision_model",  "vision_encoder",        "image_encoder",
+    "mm_projector", "aligner",     "image_newline", "image_start",   "multi_modal_projector", "embed_vision",
+    "embed_audio",  "audio_tower", "audio_encoder", "view_separator"};
 constexpr std::array<std::string_view, 3> kGgufVision = {"v", "mm", "a"};  // as the first piece
 constexpr std::array<std::string_view, 3> kDraft = {"mtp", "nextn", "dspark"};
 constexpr std::array<std::string_view, 5> kBlocks = {"layers", "blk", "h", "blocks", "layer"};
 constexpr std::array<std::string_view, 12> kEmbedding = {
-    "embed_tokens_per_layer",
-    "embed_tokens", "tok_embeddings", "token_embd",     "wte",     "word_embeddings",        "embeddings",
-    "embed_in",     "wpe",            "embed_positions", "position_embd", "per_layer_token_embd"};
+    "embed_tokens_per_layer", "embed_tokens",        "tok_embeddings", "token_embd", "wte",
+    "word_embeddings",        "embeddings",          "embed_in",       "wpe",        "embed_positions",
+    "position_embd",          "per_layer_token_embd"};
 constexpr std::array<std::string_view, 3> kHead = {"lm_head", "embed_out", "output_head"};
 constexpr std::array<std::string_view, 3> kFirstHead = {"output", "head", "lm_head"};  // as the first piece
 
@@ -102,9 +102,7 @@ Part part_of_tensor(std::string_view name, std::uint32_t layers) {
   return marks.is_head && !marks.block ? Part::kHead : Part::kDense;
 }
 
-Part part_of_tensor(std::string_view name) {
-  return part_of_tensor(name, std::numeric_limits<std::uint32_t>::max());
-}
+Part part_of_tensor(std::string_view name) { return part_of_tensor(name, std::numeric_limits<std::uint32_t>::max()); }
 
 std::optional<std::uint32_t> draft_layer_of(std::string_view name, std::uint32_t layers) {
   const Marks marks = marks_of(name, layers);
@@ -112,8 +110,8 @@ std::optional<std::uint32_t> draft_layer_of(std::string_view name, std::uint32_t
 }
 
 bool is_scale(std::string_view name) {
-  constexpr std::array<std::string_view, 9> kOther = {"scales", "biases", "qzeros",      "g_idx",    "weight_shape",
-                                                      "absmax", "quant_map", "zero_point", "weight_zero_point"};
+  constexpr std::array<std::string_view, 9> kOther = {
+      "scales", "biases", "qzeros", "g_idx", "weight_shape", "absmax", "quant_map", "zero_point", "weight_zero_point"};
   const std::string_view last = name.substr(name.rfind('.') == std::string_view::npos ? 0 : name.rfind('.') + 1);
   return last == "scale" || last.ends_with("_scale") || last.ends_with("_scale_inv") || last.ends_with("_scale_2") ||
          last.ends_with("_scales") || is_any(last, kOther);

@@ -268,8 +268,7 @@ TEST(Anatomy, Errors) {
   alone.add("lm_head.weight", "BF16", {100, 64}, 2);
   const std::string path = alone.write();
   EXPECT_EQ(failure(path).code, ErrorCode::kUnsupported);
-  EXPECT_THAT(failure(path).message,
-              AllOf(HasSubstr("config.json"), HasSubstr("num_hidden_layers is missing")));
+  EXPECT_THAT(failure(path).message, AllOf(HasSubstr("config.json"), HasSubstr("num_hidden_layers is missing")));
   std::filesystem::remove(alone.file("config.json"));
   EXPECT_THAT(failure(path).message, HasSubstr("no config.json"));
 }

@@ -161,12 +161,13 @@ TEST(Published, DeepseekOnFourAndEightSparks) {
                     {"context", "300000"}});
   };
   EXPECT_FALSE(on("4", "device").fits);
-  EXPECT_EQ(on("4", "device").pools.front().missing_bytes() > 0, true);
-  EXPECT_EQ(on("4", "nvme").pools.front().missing_bytes(), 0u);
+  EXPECT_FALSE(on("4", "host").fits);
+  EXPECT_TRUE(on("4", "nvme").fits);
   const Plan memory = on("8", "device");
   const Plan nvme = on("8", "nvme");
-  EXPECT_EQ(memory.pools.front().missing_bytes(), 0u);
-  EXPECT_EQ(nvme.pools.front().missing_bytes(), 0u);
+  EXPECT_TRUE(memory.fits && memory.runs) << memory.verdict;
+  EXPECT_TRUE(nvme.fits);
+  EXPECT_FALSE(nvme.runs) << "no released engine reads these tables from disk";
   EXPECT_WITHIN(0.05, item(memory.pools.front(), "conditional-memory table"), 25.3 * kGB);
   // The cache on NVMe lies in the reserve, so all of the table's memory is free for keys and values.
   const double freed = static_cast<double>(nvme.pools.front().free_bytes() + nvme.kv.bytes) -
@@ -185,7 +186,8 @@ TEST(Published, FewerRanksWithTheTableOffTheDevice) {
   auto request = requested({{"model", "DeepSeek-V4.1-Flash"},
                             {"device", "b300"},
                             {"devices", "4"},
-                            {"concurrency", "64"},
+                            {"concurrency", "256"},
+                            {"context", "65536"},
                             {"price-per-hour", "20"}});
   ASSERT_TRUE(request) << request.error().message;
   std::uint32_t least_on = 0, least_off = 0;

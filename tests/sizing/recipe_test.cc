@@ -67,9 +67,9 @@ RecipePlan plan_of(Placement placement) {
 
 TEST(RecipeText, IsTakenByAShellAsItStands) {
   const std::vector<std::string> awkward = {
-      "plain",       "",       "two words",   "it's",         "\"double\"", "$HOME",       "`id`",   "a\\b", "*",
-      "new\nline",   "a;b",    "{\"a\": 1}",  "!x",           "~",          "#comment",    "-x",     "a'b'c",
-      "'",           "ü",      "a&b|c>d<e",   "--option=x y", "%s",         "\\",          "[a-z]?"};
+      "plain", "",          "two words", "it's",       "\"double\"",   "$HOME", "`id`",     "a\\b",
+      "*",     "new\nline", "a;b",       "{\"a\": 1}", "!x",           "~",     "#comment", "-x",
+      "a'b'c", "'",         "ü",         "a&b|c>d<e",  "--option=x y", "%s",    "\\",       "[a-z]?"};
   Recipe recipe;
   recipe.arguments = {"printf", "%s\\0"};
   std::string expected;
@@ -219,8 +219,7 @@ TEST(Vllm, OnSeveralNodes) {
 }
 
 TEST(Vllm, HasNoDiskTierAndSaysSo) {
-  const Recipe made =
-      recipe(EngineId::kVllm, qwen("safetensors", "dgx-spark"), plan_of(Placement::kNvme), "MODEL");
+  const Recipe made = recipe(EngineId::kVllm, qwen("safetensors", "dgx-spark"), plan_of(Placement::kNvme), "MODEL");
   EXPECT_FALSE(made.runs);
   EXPECT_EQ(made.limits.front().id, "vllm-disk");
 }

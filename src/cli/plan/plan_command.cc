@@ -136,8 +136,9 @@ struct Answer {
   /// What was asked about fits: of several that were looked at, one does.
   bool fits() const {
     if (!searched.empty()) return std::ranges::any_of(searched, &sizing::Searched::fits);
-    if (!compared.empty()) return std::ranges::any_of(compared, [](const Compared& one) { return one.plan.fits; });
-    return plan.fits;
+    if (!compared.empty())
+      return std::ranges::any_of(compared, [](const Compared& one) { return one.plan.fits && one.plan.runs; });
+    return plan.fits && plan.runs;
   }
 };
 

@@ -202,6 +202,7 @@ Json to_json(const Plan& plan) {
           {"load", load_json(plan.request)},
           {"engine", engine_name(plan.engine)},
           {"fits", plan.fits},
+          {"runs", plan.runs},
           {"verdict", plan.verdict},
           {"missing_bytes", plan.missing_bytes},
           {"pools", pools_json(plan.pools)},

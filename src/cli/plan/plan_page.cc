@@ -32,7 +32,7 @@ std::string verdict_text(const Plan& plan, const PageStyle& style) {
   // Colours go around each line, so that wrapping counts what is seen.
   std::string text = wrapped(plan.verdict, 0, style.width);
   text.pop_back();
-  return coloured(text, plan.fits ? Colour::kGood : Colour::kBad, style) + "\n";
+  return coloured(text, plan.fits && plan.runs ? Colour::kGood : Colour::kBad, style) + "\n";
 }
 
 std::string pools_text(const Plan& plan, const PageStyle& style) {
