@@ -88,8 +88,8 @@ def numbers(values):
     return Tensor("I64", [len(values)], struct.pack(f"<{len(values)}q", *values))
 
 
-# DeepSeek-V4.1-Flash: rows of 256 E4M3 codes and 8 E8M0 scales, in the last two of 48 shards. The backbone's tensors
-# stand for the real ones in number, kind and about in bytes; the tables' are exact.
+# DeepSeek-V4.1-Flash: rows of 256 E4M3 codes and 8 E8M0 scales, in the last two of 48 shards. The tables' tensors and
+# those of the experts are exact; of the others the large ones are there.
 ENGRAM_ROWS = {1: 384_006_168, 14: 384_016_682}
 DEEPSEEK_CONFIG = {
     "architectures": ["DeepseekV41ForCausalLM"],
@@ -99,29 +99,51 @@ DEEPSEEK_CONFIG = {
         "vocab_size": 129280, "hidden_size": 5120, "num_hidden_layers": 40, "engram_layer_ids": [1, 14],
         "engram_num_embeddings": list(ENGRAM_ROWS.values()), "engram_max_ngram_size": 4, "engram_vocab_size": 16000000,
         "engram_n_heads": 8, "engram_head_dim": 256, "engram_pad_token_id": 2, "engram_compressed_vocab_size": 99092,
+        "num_attention_heads": 64, "num_key_value_heads": 1, "head_dim": 512, "max_position_embeddings": 1048576,
+        "sliding_window": 128, "compress_ratios": [0] * 2 + [2] * 18 + [1] * 20 + [0] * 3,
+        "kv_source_layer_ids": [2, 8, 14, 20], "index_head_dim": 128, "index_topk": 512, "n_routed_experts": 384,
+        "num_experts_per_tok": 6, "moe_intermediate_size": 2304, "hc_mult": 4, "num_nextn_predict_layers": 3,
+        "dspark_n_routed_experts": 128, "dspark_num_experts_per_tok": 3,
     },
     "quantization_config": {"quant_method": "fp8", "scale_fmt": "ue8m0", "weight_block_size": [32, 32]},
 }
+DEEPSEEK_DENSE = {"attn.wq_a": (1280, 5120), "attn.wq_b": (32768, 1280), "attn.wkv": (512, 5120),
+                  "attn.wo_a": (8192, 4096), "attn.wo_b": (5120, 8192), "ffn.shared_experts.w1": (2304, 5120),
+                  "ffn.shared_experts.w2": (5120, 2304), "ffn.shared_experts.w3": (2304, 5120)}
+
+
+def fp8_blocks(stem, out, into):
+    return {stem + ".weight": Tensor("F8_E4M3", [out, into]), stem + ".scale": Tensor("F8_E8M0", [out // 32, into // 32])}
+
+
+def deepseek_layer(prefix, experts):
+    tensors = {prefix + "ffn.gate.weight": Tensor("BF16", [experts, 5120]),
+               prefix + "attn_norm.weight": Tensor("BF16", [5120])}
+    for expert in range(experts):
+        for part, (out, into) in {"w1": (2304, 5120), "w2": (5120, 2304), "w3": (2304, 5120)}.items():
+            name = f"{prefix}ffn.experts.{expert}.{part}"
+            tensors[name + ".weight"] = Tensor("U8", [out, into // 2])
+            tensors[name + ".scale"] = Tensor("F8_E8M0", [out, into // 32])
+    for name, (out, into) in DEEPSEEK_DENSE.items():
+        tensors |= fp8_blocks(prefix + name, out, into)
+    return tensors
 
 
 def deepseek_shards():
     backbone = {"embed.weight": Tensor("BF16", [129280, 5120]), "head.weight": Tensor("BF16", [129280, 5120])}
     for layer in range(40):
-        for expert in range(384):
-            for part, (out, into) in {"w1": (2432, 5120), "w2": (5120, 2432), "w3": (2432, 5120)}.items():
-                name = f"layers.{layer}.ffn.experts.{expert}.{part}"
-                backbone[name + ".weight"] = Tensor("U8", [out, into // 2])
-                backbone[name + ".scale"] = Tensor("F8_E8M0", [out, into // 32])
-        backbone[f"layers.{layer}.attn.wq_a.weight"] = Tensor("F8_E4M3", [1024, 5120])
-        backbone[f"layers.{layer}.attn.wq_a.scale"] = Tensor("F8_E8M0", [32, 160])
-        backbone[f"layers.{layer}.attn_norm.weight"] = Tensor("BF16", [5120])
+        backbone |= deepseek_layer(f"layers.{layer}.", 384)
+    for layer in range(3):
+        backbone |= deepseek_layer(f"mtp.{layer}.", 128)
+    backbone |= fp8_blocks("mtp.0.main_proj", 5120, 15360)
+    backbone["vision.blocks.qkv.weight"] = Tensor("BF16", [32 * 12544, 1024])  # all of its blocks
     shards = cut(backbone, sum(t.bytes for t in backbone.values()) // 46 + 10**8)
     assert len(shards) == 46
     for layer, rows in ENGRAM_ROWS.items():
         prefix = f"layers.{layer}.engram."
         shards.append({
             prefix + "embed.weight": Tensor("F8_E4M3", [rows, 256]), prefix + "embed.scale": Tensor("F8_E8M0", [rows, 8]),
-            prefix + "wkv.weight": Tensor("F8_E4M3", [25600, 6144]), prefix + "wkv.scale": Tensor("F8_E8M0", [800, 192]),
+            **fp8_blocks(prefix + "wkv", 25600, 6144),
             prefix + "q_weight": Tensor("BF16", [4, 5120]), prefix + "k_weight": Tensor("BF16", [4, 5120])})
     return shards
 
@@ -154,7 +176,12 @@ QWEN_CONFIG = {
         "model_type": "qwen4_exp_text", "vocab_size": 248320, "eos_token_id": 248044, "bos_token_id": 248044,
         "hidden_size": 2560, "num_hidden_layers": 48, "ple_layer_ids": [2], "ple_embed_dim": 2560, "ngram_size": 3,
         "heads_per_ngram": 8, "ngram_vocab_size_base": 20000000, "make_ngram_vocab_size_divisible_by": 128,
-        "split_ngram_parts": 128, "ple_conv_kernel_size": 4,
+        "split_ngram_parts": 128, "ple_conv_kernel_size": 4, "full_attention_interval": 4, "num_attention_heads": 24,
+        "num_key_value_heads": 2, "head_dim": 256, "max_position_embeddings": 262144, "linear_num_key_heads": 16,
+        "linear_num_value_heads": 48, "linear_key_head_dim": 128, "linear_value_head_dim": 128,
+        "linear_conv_kernel_dim": 4, "indexer_kv_heads": 1, "indexer_n_heads": 4, "indexer_head_dim": 128,
+        "indexer_budget": 2048, "indexer_compress_ratio": 4, "num_experts": 512, "num_experts_per_tok": 10,
+        "moe_intermediate_size": 640, "hc_count": 4, "mtp_num_hidden_layers": 1,
     },
 }
 QWEN_PLE = "model.language_model.layers.1.ple.ple_embedding."
@@ -169,20 +196,52 @@ def qwen_constants(prefix=QWEN_PLE, multipliers=None, sizes=None):
             prefix + "ngram_heads_offsets": numbers([sum(sizes[:head]) for head in range(len(sizes))])}
 
 
+def qwen_matrices(prefix, shapes):
+    return {f"{prefix}{name}.weight": Tensor("BF16", shape) for name, shape in shapes.items()}
+
+
+def qwen_layer(prefix, is_sparse):
+    """The large tensors of a layer, but for its routed experts."""
+    tensors = qwen_matrices(prefix + "mlp.", {
+        "gate": [512, 2560], "shared_expert.gate_proj": [640, 2560], "shared_expert.up_proj": [640, 2560],
+        "shared_expert.down_proj": [2560, 640]})
+    for kind in ("attn", "mlp"):
+        tensors |= qwen_matrices(f"{prefix}{kind}_hyper_connection.", {
+            "input_mix_weight_down": [320, 10240], "input_mix_weight_up": [10240, 320],
+            "block_inject_weight": [4, 10240]})
+    if is_sparse:
+        return tensors | qwen_matrices(prefix + "self_attn.", {
+            "q_proj": [12288, 2560], "k_proj": [512, 2560], "v_proj": [512, 2560], "o_proj": [2560, 6144],
+            "indexer.index_qk_proj": [640, 2560]})
+    return tensors | qwen_matrices(prefix + "linear_attn.", {
+        "in_proj_qkv": [10240, 2560], "in_proj_z": [6144, 2560], "in_proj_b": [48, 2560], "in_proj_a": [48, 2560],
+        "out_proj": [2560, 6144]})
+
+
+QWEN_EXPERT = {"gate_proj": (640, 2560), "up_proj": (640, 2560), "down_proj": (2560, 640)}
+
+
 def qwen_nvfp4_shards():
     layer_name = "model.language_model.layers."
     tensors = {"model.language_model.embed_tokens.weight": Tensor("BF16", [248320, 2560])}
     for layer in range(48):
         for expert in range(512):
-            for part, (out, into) in {"gate_proj": (640, 2560), "up_proj": (640, 2560), "down_proj": (2560, 640)}.items():
+            for part, (out, into) in QWEN_EXPERT.items():
                 name = f"{layer_name}{layer}.mlp.experts.{expert}.{part}."
                 tensors |= {name + "weight": Tensor("U8", [out, into // 2]),
                             name + "weight_scale": Tensor("F8_E4M3", [out, into // 16]),
                             name + "weight_scale_2": Tensor("F32", []), name + "input_scale": Tensor("F32", [])}
-        tensors[f"{layer_name}{layer}.linear_attn.in_proj_qkv.weight"] = Tensor("BF16", [10240, 2560])
-        tensors[f"{layer_name}{layer}.linear_attn.in_proj_z.weight"] = Tensor("BF16", [28160, 2560])
-        tensors[f"{layer_name}{layer}.linear_attn.out_proj.weight"] = Tensor("BF16", [2560, 6144])
+        tensors |= qwen_layer(f"{layer_name}{layer}.", layer % 4 == 3)
     tensors["lm_head.weight"] = Tensor("BF16", [248320, 2560])
+    tensors |= qwen_layer("mtp.layers.0.", True)
+    tensors |= qwen_matrices("mtp.", {"fc_embedding": [2560, 2560], "fc_hidden": [2560, 2560]})
+    for expert in range(512):
+        for part, (out, into) in QWEN_EXPERT.items():
+            name = f"mtp.layers.0.mlp.experts.{expert}.{part}."
+            tensors |= {name + "weight": Tensor("F8_E4M3", [out, into]),
+                        name + "weight_scale_inv": Tensor("BF16", [out // 128, into // 128])}
+    tensors["model.visual.blocks.weight"] = Tensor("BF16", [449_000, 1000])  # all of its blocks
+    tensors |= qwen_matrices("model.language_model.layers.1.ple.", {"key_proj": [10240, 2560], "value_proj": [2560, 2560]})
     tensors |= qwen_constants()
     embedding = QWEN_PLE + "ngram_embedding."
     tensors[embedding + "weight_scale"] = Tensor("BF16", [1], struct.pack("<H", 0x3951))
