@@ -49,7 +49,7 @@ struct TimeTerm {
 struct Speed {
   double decode_tok_s = 0;        // one stream, all streams sharing the machine
   double decode_total_tok_s = 0;  // all streams together
-  double decode_bound_tok_s = 0;  // one stream alone, without drafts: bandwidth over bytes read, an upper bound
+  double decode_bound_tok_s = 0;  // one stream alone, without drafts: bandwidth over the weights read, an upper bound
   double bytes_per_token = 0;     // of that bound
   double prefill_tok_s = 0;
   double ttft_ms = 0;

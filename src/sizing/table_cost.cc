@@ -179,7 +179,7 @@ std::string Coster::bottleneck(const TableCost& cost) const {
   const bool is_prefill = cost.limit_share_prefill >= cost.limit_share_decode;
   const double share = std::max(cost.limit_share_prefill, cost.limit_share_decode);
   const double most = is_read() ? request_.machine.drive.reads_per_s : bytes_per_s() / std::max(row_bytes_mean(), 1.0);
-  return fmt::format("{}: {:.{}f} % of {:L} {}/s {}", link_name(), share * 100, share < 0.1 ? 1 : 0,
+  return fmt::format("{}: {:.{}f} % of {} {}/s {}", link_name(), share * 100, share < 0.1 ? 1 : 0,
                      static_cast<std::uint64_t>(most), is_read() ? "reads" : "rows",
                      is_prefill ? "in prefill" : "in decode");
 }
