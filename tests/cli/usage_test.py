@@ -4,7 +4,7 @@ import unittest
 
 from program import DONE, FAILED, MODEL, PROGRAM, ProgramTest, USAGE
 
-COMMANDS = ["doctor", "inspect", "address", "rows", "generate", "try", "bench", "plan", "calibrate"]
+COMMANDS = ["doctor", "inspect", "address", "rows", "generate", "try", "bench", "plan", "ui", "calibrate"]
 
 
 class Usage(ProgramTest):
