@@ -135,12 +135,20 @@ export class Controls {
     if (node.slider && node.isAutomatic) this.#place(node, cleaned(node.field, String(node.automatic)));
   }
 
-  /** At the control that the message names, else nowhere: false. */
+  /** The control that a message means: by its option's name, or by what stands in it. */
+  #meant(message) {
+    const usesFile = this.#read("model") === file;
+    const named = [...message.matchAll(/--([a-z][a-z-]*)/g)].map((match) => match[1] === here ? "device" : match[1] === "model" && usesFile ? file : match[1]);
+    const byName = named.find((name) => this.nodes.has(name));
+    if (byName) return byName;
+    const quoted = [...message.matchAll(/'([^']*)'/g)].map((match) => match[1]);
+    return [...this.nodes.keys()].find((name) => this.#read(name) !== "" && quoted.includes(this.#read(name))) ?? (usesFile ? file : null);
+  }
+
+  /** At the control that the message means; false if there is none. */
   showError(message) {
     this.clearErrors();
-    const named = [...message.matchAll(/--([a-z][a-z-]*)/g)].map((match) => match[1] === here ? "device" : match[1]);
-    const usesFile = this.#read("model") === file;
-    const name = named.map((each) => each === "model" && usesFile ? file : each).find((each) => this.nodes.has(each)) ?? (usesFile ? file : null);
+    const name = this.#meant(message);
     if (!name) return false;
     const node = this.nodes.get(name);
     node.error.textContent = message.replace(/^--[a-z-]+ \S+: /, "");
