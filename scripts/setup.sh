@@ -2,7 +2,7 @@
 # Installs what a make target needs: Debian packages, llama.cpp, formatting tools. Quick when all of it is there.
 #
 #   setup.sh build   compiler, libraries, llama.cpp's headers and prebuilt libraries
-#   setup.sh test    and test libraries, llama.cpp's programs, a tokenizer
+#   setup.sh test    and test libraries, llama.cpp's programs, a tokenizer, a browser and what drives it
 #   setup.sh next    and the next llama.cpp version
 #   setup.sh arm     what `build` installs, and to build for Arm and test that here: compiler, emulator, libraries
 #   setup.sh package what `make package` needs beside `build`
@@ -17,6 +17,7 @@ source "$(dirname "$0")/lib.sh"
 readonly build_packages="g++ cmake ninja-build pkg-config liburing-dev libfmt-dev libicu-dev libxxhash-dev
   libcli11-dev nlohmann-json3-dev rapidjson-dev ca-certificates git"
 readonly test_packages="libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3"
+readonly browser_packages="chromium python3-venv"
 readonly arm_packages="g++-aarch64-linux-gnu qemu-user-static"
 readonly archive_packages="python3 xz-utils"
 readonly fuzz_packages="clang-14 libclang-rt-14-dev"
@@ -79,6 +80,7 @@ case "${1:-}" in
     debian $build_packages \
       $([[ $1 =~ ^(build|package)$ ]] || echo $test_packages) \
       $([[ $1 =~ package ]] && echo $archive_packages) \
+      $([[ $1 =~ ^(test|ci)$ ]] && echo $browser_packages) \
       $([ "$1" = test-package ] && echo debootstrap) \
       $([ "$1" = ci ] && echo $arm_packages $fuzz_packages $python_packages) \
       $([ "$1" = arm ] && echo $arm_packages $python_packages) \
@@ -105,6 +107,9 @@ case "$1" in
     "$root/scripts/llama_setup.sh" tools
     "$root/scripts/llama_setup.sh" next
     ;;
+esac
+case "$1" in
+  test | ci) "$root/scripts/browser_setup.sh" ;;
 esac
 case "$1" in
   ci) "$root/scripts/arm_setup.sh" sysroot ;;
