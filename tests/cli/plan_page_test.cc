@@ -137,7 +137,7 @@ TEST(PoolBar, ShowsEveryItemAtItsShareAndWhatIsFree) {
   ASSERT_EQ(lines.size(), 3u) << "both items in one line";
   EXPECT_EQ(lines[0], "Unified memory: 100.0 GiB (sold as 128 GB); 75.0 GiB used, 25.0 GiB free");
   EXPECT_EQ(lines[1], "  [" + std::string(50, '#') + std::string(25, '=') + std::string(25, '.') + "]");
-  EXPECT_EQ(lines[2], "  # item 0   50.0 GiB    50 %   = item 1   25.0 GiB    25 %");
+  EXPECT_EQ(lines[2], "  # item 0  50.0 GiB   50 %  = item 1  25.0 GiB   25 %");
 }
 
 TEST(PoolBar, OfUtf8HasBlocks) {
@@ -152,7 +152,7 @@ TEST(PoolBar, MarksWhereTheCapacityEnds) {
   const auto lines = lines_of(pool_text(pool_of(60, {50, 25}), "", {.width = 80}));
   EXPECT_EQ(lines[0], "Unified memory: 60.0 GiB; 75.0 GiB needed, 15.0 GiB (16.1 GB) missing");
   EXPECT_EQ(lines[1], "  [" + std::string(50, '#') + std::string(10, '=') + "|" + std::string(15, '=') + "]");
-  EXPECT_THAT(lines[2], HasSubstr("50.0 GiB    83 %"));
+  EXPECT_THAT(lines[2], HasSubstr("50.0 GiB   83 %"));
 }
 
 TEST(PoolBar, MarksALittleTooMuchAsWell) {
@@ -168,7 +168,7 @@ TEST(PoolBar, OfItemsTooSmallToDrawHasTheirLinesAllTheSame) {
   pool.items.push_back({"logits", 1 << 20, "", ""});
   pool.items.push_back({"runtime", 2 * kGib, "", ""});
   const std::string text = pool_text(pool, "", {.width = 105});
-  EXPECT_THAT(text, HasSubstr("    logits     1.0 MiB  <0.1 %"));
+  EXPECT_THAT(text, HasSubstr("    logits    1.0 MiB <0.1 %"));
   EXPECT_THAT(text, HasSubstr("= runtime"));
   EXPECT_THAT(text, HasSubstr(std::string(50, '#') + "==."));
 }
@@ -214,6 +214,20 @@ TEST(PlanPage, BeginsWithTheVerdictAndHasEverySection) {
   EXPECT_LE(lines_of(page).size(), 40u);
 }
 
+TEST(PlanPage, SumsUpWhatSequencesKeepAndWhatIsSmall) {
+  Plan plan = plan_of();
+  Pool& pool = plan.pools.front();
+  for (const char* name : {"keys and values, attention", "index keys, attention", "state, memory"}) {
+    pool.items.push_back({name, 2 * kGib, "", ""});
+  }
+  pool.items.push_back({"logits", 1 << 20, "", ""});
+  EXPECT_THAT(page_of(plan, {}), AllOf(HasSubstr("keys, values and states   6.0 GiB"), HasSubstr("logits")));
+  pool.items.push_back({"activations", 3 << 20, "", ""});
+  const std::string page = page_of(plan, {});
+  EXPECT_THAT(page, AllOf(HasSubstr("2 smaller items           4.0 MiB"), Not(HasSubstr("logits"))));
+  EXPECT_THAT(explanation_of(plan, {}), AllOf(HasSubstr("index keys, attention"), HasSubstr("logits")));
+}
+
 TEST(PlanPage, KeepsToItsWidth) {
   for (std::size_t width : {60u, 80u, 100u}) {
     EXPECT_LE(widest(page_of(plan_of(), {.utf8 = true, .width = width})), width) << width;
@@ -242,6 +256,7 @@ TEST(PlanPage, InColourSaysTheSame) {
 TEST(PlanPage, OfAPlanThatDoesNotFitSaysByHowMuchAndIsPrintedInFull) {
   Plan plan = plan_of();
   plan.fits = false;
+  plan.missing_bytes = 9 * kGib;
   plan.verdict = "Modelname does not fit: 9.1 GB are missing.";
   plan.pools.front() = pool_of(121, {60, 70});
   const std::string page = page_of(plan, {});

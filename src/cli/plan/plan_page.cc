@@ -35,12 +35,38 @@ std::string verdict_text(const Plan& plan, const PageStyle& style) {
   return coloured(text, plan.fits && plan.runs ? Colour::kGood : Colour::kBad, style) + "\n";
 }
 
+bool is_kept(std::string_view name) {
+  return name.starts_with("keys") || name.starts_with("index keys") || name.starts_with("state");
+}
+
+/// The pool in fewer items: what sequences keep is one, and so is what takes less than a two-hundredth of the pool.
+Pool in_one_look(const Pool& pool) {
+  Pool summary = pool;
+  summary.items.clear();
+  sizing::PoolItem kept{"keys, values and states", 0, "", ""}, small;
+  std::size_t small_items = 0;
+  for (const sizing::PoolItem& item : pool.items) {
+    if (is_kept(item.name)) {
+      kept.bytes += item.bytes;
+    } else if (item.bytes < pool.capacity_bytes / 200) {
+      ++small_items;
+      small.name = small_items == 1 ? item.name : fmt::format("{} smaller items", small_items);
+      small.bytes += item.bytes;
+    } else {
+      summary.items.push_back(item);
+    }
+  }
+  if (std::ranges::any_of(pool.items, is_kept, &sizing::PoolItem::name)) summary.items.push_back(kept);
+  if (small_items > 0) summary.items.push_back(small);
+  return summary;
+}
+
 std::string pools_text(const Plan& plan, const PageStyle& style) {
   const sizing::Device& device = plan.request.machine.device;
   std::string text;
   for (const Pool& pool : plan.pools) {
     const bool is_sold = pool.capacity_bytes == device.visible_bytes;
-    text += "\n" + pool_text(pool, is_sold ? device.sold_as : "", style);
+    text += "\n" + pool_text(in_one_look(pool), is_sold ? device.sold_as : "", style);
   }
   return text;
 }
@@ -171,7 +197,7 @@ std::string launch_text(const Plan& plan, const PageStyle& style) {
   if (chosen == plan.recipes.end()) return "";
   const std::string others = other_engines(plan);
   std::string text = coloured(fmt::format("Launch with {}", engine_name(plan.engine)), Colour::kHeading, style);
-  if (!plan.fits) text += ", once it fits";
+  if (plan.missing_bytes > 0) text += ", once it fits";
   if (!others.empty()) text += "; with --explain also " + others;
   text = "\n" + wrapped(text, 2, style.width);
   if (!chosen->runs) {

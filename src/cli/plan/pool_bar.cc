@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "cli/text_table.h"
@@ -33,29 +34,43 @@ struct Bar {
   std::size_t capacity_cells = 0;  // where the capacity ends
 };
 
-/// Every boundary is rounded by itself, so that the cells add up.
-Bar bar_of(const Pool& pool, std::size_t cells, bool utf8) {
-  const double whole = std::max<double>(1, static_cast<double>(std::max(pool.capacity_bytes, pool.used_bytes()))) /
-                       static_cast<double>(cells);
-  const auto cells_of = [whole](std::uint64_t bytes) {
-    return static_cast<std::size_t>(std::llround(static_cast<double>(bytes) / whole));
-  };
-  Bar bar;
-  std::uint64_t bytes = 0;
-  std::size_t shown = 0;
+/// Cells of each item: whole ones, and what is left over for those that lost most of one.
+std::vector<std::size_t> cells_of_items(const Pool& pool, double bytes_per_cell) {
+  std::vector<std::size_t> cells;
+  std::vector<std::pair<double, std::size_t>> lost;
+  std::size_t given = 0;
   for (const PoolItem& item : pool.items) {
+    const double exact = static_cast<double>(item.bytes) / bytes_per_cell;
+    cells.push_back(static_cast<std::size_t>(exact));
+    lost.emplace_back(static_cast<double>(cells.back()) - exact, lost.size());
+    given += cells.back();
+  }
+  std::ranges::sort(lost);
+  const auto all = static_cast<std::size_t>(std::llround(static_cast<double>(pool.used_bytes()) / bytes_per_cell));
+  for (std::size_t i = 0; i < lost.size() && given < all; ++i, ++given) ++cells[lost[i].second];
+  return cells;
+}
+
+Bar bar_of(const Pool& pool, std::size_t cells, bool utf8) {
+  const std::uint64_t whole_bytes = std::max<std::uint64_t>(1, std::max(pool.capacity_bytes, pool.used_bytes()));
+  const double bytes_per_cell = static_cast<double>(whole_bytes) / static_cast<double>(cells);
+  Bar bar;
+  std::size_t shown = 0, used_cells = 0;
+  for (const std::size_t item_cells : cells_of_items(pool, bytes_per_cell)) {
     Segment segment;
-    segment.cells = cells_of(bytes + item.bytes) - cells_of(bytes);
-    bytes += item.bytes;
-    if (segment.cells > 0) {
+    segment.cells = item_cells;
+    used_cells += item_cells;
+    if (item_cells > 0) {
       segment.glyph = utf8 ? kFilled.at(shown % kFilled.size()) : kFilledAscii.at(shown % kFilledAscii.size());
       segment.colour = kItemColours.at(shown % kItemColours.size());
       ++shown;
     }
     bar.segments.push_back(std::move(segment));
   }
-  bar.capacity_cells = std::min(cells - 1, cells_of(pool.capacity_bytes));  // even a little too much is marked
-  bar.free_cells = cells - std::min(cells, cells_of(bytes));
+  const auto capacity_cells = std::llround(static_cast<double>(pool.capacity_bytes) / bytes_per_cell);
+  bar.capacity_cells =
+      std::min(cells - 1, static_cast<std::size_t>(capacity_cells));  // even a little too much is marked
+  bar.free_cells = cells - std::min(cells, used_cells);
   return bar;
 }
 
@@ -101,18 +116,18 @@ std::string share_text(const PoolItem& item, const Pool& pool) {
 std::string legend(const Pool& pool, const Bar& bar, const PageStyle& style) {
   std::size_t name_columns = 0;
   for (const PoolItem& item : pool.items) name_columns = std::max(name_columns, shown_columns(item.name));
-  constexpr std::size_t kFigureColumns = 9 + 2 + 6;  // "123.4 GiB", "0.4 %"
-  const std::size_t entry_columns = 2 + name_columns + 2 + kFigureColumns;
-  const std::size_t columns = std::max<std::size_t>(1, style.width / (entry_columns + 3));
+  constexpr std::size_t kEntryFigures = 9 + 1 + 6, kGap = 2;  // "123.4 GiB", "0.4 %"
+  const std::size_t entry_columns = 2 + name_columns + 1 + kEntryFigures;
+  const std::size_t columns = std::max<std::size_t>(1, (style.width - 2 + kGap) / (entry_columns + kGap));
   const std::size_t lines = (pool.items.size() + columns - 1) / columns;
   std::string text;
   for (std::size_t line = 0; line < lines; ++line) {
     for (std::size_t i = line; i < pool.items.size(); i += lines) {
       const PoolItem& item = pool.items[i];
-      text += i == line ? "  " : "   ";
+      text += "  ";
       text += painted(bar.segments[i].glyph, bar.segments[i].colour, style) + " " + padded(item.name, name_columns);
-      text += fmt::format("  {:>9}", short_size(static_cast<double>(item.bytes)));
-      if (pool.capacity_bytes != 0) text += fmt::format("  {:>6}", share_text(item, pool));
+      text += fmt::format(" {:>9}", short_size(static_cast<double>(item.bytes)));
+      if (pool.capacity_bytes != 0) text += fmt::format(" {:>6}", share_text(item, pool));
     }
     text += '\n';
   }
