@@ -295,6 +295,16 @@ TEST(PlanPage, ExplainsEveryTermAndSource) {
   }
 }
 
+TEST(PlanPage, NumbersLongSourcesAndListsEachOnce) {
+  Plan plan = plan_of();
+  const std::string report = "a report of many words, by somebody who measured it";
+  for (sizing::TimeTerm& term : plan.speed.step) term.source = report;
+  const std::string text = explanation_of(plan, {});
+  EXPECT_EQ(count(text, report), 1u);
+  EXPECT_THAT(text, AllOf(HasSubstr("3.8 GB / 270 GB/s [1]"), HasSubstr("fixed [1]"),
+                          HasSubstr("\nSources\n    1  " + report)));
+}
+
 TEST(PlanTables, ComparePlansSideBySide) {
   Plan other = plan_of();
   other.fits = false;

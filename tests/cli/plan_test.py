@@ -198,7 +198,8 @@ class Reserve(PlanTest):
     def test_page_cache_counts_as_available(self):
         """C30: files that were read fill memory that is there for the asking."""
         def kernel(key):
-            text = open("/proc/meminfo").read()
+            with open("/proc/meminfo") as file:
+                text = file.read()
             return int(re.search(rf"^{key}: +(\d+)", text, re.MULTILINE).group(1)) * 1024
 
         path = self.folder / "read"

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
+#include <string>
+#include <vector>
 
 #include "cli/plan/plan_page.h"
 #include "cli/text_table.h"
@@ -18,19 +20,41 @@ constexpr std::size_t kNameColumns = 26;
 constexpr std::size_t kFigureColumns = 10;
 constexpr std::size_t kRestIndent = 2 + kNameColumns + 2 + kFigureColumns + 2;
 
+/// Where figures come from: a few words stand behind the figure, more are numbered and stand once, at the end.
+class Sources {
+ public:
+  /// " [estimate]", " [3]"; nothing where no source is told.
+  std::string mark(std::string_view source) {
+    constexpr std::size_t kFewColumns = 24;
+    if (source.empty()) return "";
+    if (shown_columns(source) <= kFewColumns) return fmt::format(" [{}]", source);
+    auto known = std::ranges::find(sources_, source);
+    if (known == sources_.end()) known = sources_.insert(sources_.end(), std::string(source));
+    return fmt::format(" [{}]", known - sources_.begin() + 1);
+  }
+
+  std::string list(const PageStyle& style) const {
+    std::string text;
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      text += fmt::format("  {:>3}  {}", i + 1, wrapped(sources_[i], 7, style.width));
+    }
+    return text;
+  }
+
+ private:
+  std::vector<std::string> sources_;
+};
+
 /// "  name   figure  formula [source]", the rest wrapped under itself; a longer name has a line of its own.
-std::string term_line(std::string_view name, std::string_view figure, std::string_view formula, std::string_view source,
+std::string term_line(std::string_view name, std::string_view figure, std::string_view formula, std::string_view mark,
                       const PageStyle& style) {
   std::string rest(formula);
-  if (!source.empty()) rest += fmt::format("{}[{}]", rest.empty() ? "" : " ", source);
+  rest += rest.empty() && !mark.empty() ? mark.substr(1) : mark;
   std::string text = fmt::format("  {:<{}}", name, kNameColumns);
   if (shown_columns(name) > kNameColumns) text += "\n" + std::string(2 + kNameColumns, ' ');
   text += fmt::format("  {:>{}}", figure, kFigureColumns);
   return text + (rest.empty() ? "\n" : "  " + wrapped(rest, kRestIndent, style.width));
 }
-
-/// " [where it comes from]", where that is told.
-std::string from(std::string_view source) { return source.empty() ? "" : fmt::format(" [{}]", source); }
 
 std::string section(std::string_view title, const std::string& body, const PageStyle& style) {
   return body.empty() ? "" : "\n" + coloured(title, Colour::kHeading, style) + "\n" + body;
@@ -45,19 +69,19 @@ std::string bullets(const std::vector<std::string>& lines, const PageStyle& styl
 std::string size_figure(double bytes) { return short_size(bytes); }
 std::string size_figure(std::uint64_t bytes) { return short_size(static_cast<double>(bytes)); }
 
-std::string model_terms(const sizing::Model& model, const PageStyle& style) {
+std::string model_terms(const sizing::Model& model, Sources& sources, const PageStyle& style) {
   std::string text;
   for (std::size_t i = 0; i < sizing::kParts; ++i) {
     const sizing::PartSize& size = model.parts.at(i);
     if (size.bytes == 0) continue;
     text += term_line(part_name(static_cast<Part>(i)), size_figure(size.bytes),
                       fmt::format("{} bytes, {} parameters", grouped(size.bytes), grouped(size.parameters)),
-                      size.source, style);
+                      sources.mark(size.source), style);
   }
   text += term_line(
       "all", size_figure(model.bytes_total()),
       fmt::format("{} bytes, without the table {}", grouped(model.bytes_total()), size_in_both(model.bytes_rest())),
-      model.source, style);
+      sources.mark(model.source), style);
   for (const sizing::TableShape& table : model.tables) {
     text += listed(fmt::format("table {}: {} rows of {} bytes, needed by layer {} (from 0); a token reads {} rows, {} "
                                "bytes, by {} reads",
@@ -68,14 +92,14 @@ std::string model_terms(const sizing::Model& model, const PageStyle& style) {
   return text;
 }
 
-std::string pool_terms(const sizing::Pool& pool, const PageStyle& style) {
+std::string pool_terms(const sizing::Pool& pool, Sources& sources, const PageStyle& style) {
   const bool is_known = pool.capacity_bytes != 0;
-  std::string text = is_known
-                         ? term_line("capacity", size_figure(pool.capacity_bytes),
-                                     fmt::format("{} bytes", grouped(pool.capacity_bytes)), pool.capacity_source, style)
-                         : "";
+  std::string text = is_known ? term_line("capacity", size_figure(pool.capacity_bytes),
+                                          fmt::format("{} bytes", grouped(pool.capacity_bytes)),
+                                          sources.mark(pool.capacity_source), style)
+                              : "";
   for (const sizing::PoolItem& item : pool.items) {
-    text += term_line(item.name, size_figure(item.bytes), item.formula, item.source, style);
+    text += term_line(item.name, size_figure(item.bytes), item.formula, sources.mark(item.source), style);
   }
   if (!is_known) return text;
   if (pool.missing_bytes() > 0) return text + term_line("missing", size_figure(pool.missing_bytes()), "", "", style);
@@ -104,10 +128,11 @@ std::string state_terms_text(const Plan& plan, const PageStyle& style) {
   return text;
 }
 
-std::string time_terms_text(const std::vector<sizing::TimeTerm>& terms, const PageStyle& style) {
+std::string time_terms_text(const std::vector<sizing::TimeTerm>& terms, Sources& sources, const PageStyle& style) {
   std::string text;
   for (const sizing::TimeTerm& term : terms) {
-    text += term_line(term.name, fmt::format("{} ms", rate_text(term.ms)), term.formula, term.source, style);
+    text +=
+        term_line(term.name, fmt::format("{} ms", rate_text(term.ms)), term.formula, sources.mark(term.source), style);
   }
   return text;
 }
@@ -137,16 +162,16 @@ std::string candidates_text(const Plan& plan, const PageStyle& style) {
   return text + bullets(plan.table.assumptions, style);
 }
 
-std::string engine_text(const sizing::Recipe& recipe, const PageStyle& style) {
+std::string engine_text(const sizing::Recipe& recipe, Sources& sources, const PageStyle& style) {
   std::string text;
   for (const sizing::EngineLimit& limit : recipe.limits) {
-    text += listed(limit.reason + from(limit.source), style);
+    text += listed(limit.reason + sources.mark(limit.source), style);
   }
   if (recipe.runs) text += packed_command(recipe.text(), 2, style.width);
   return text + bullets(recipe.notes, style);
 }
 
-std::string machine_text(const Plan& plan, const PageStyle& style) {
+std::string machine_text(const Plan& plan, Sources& sources, const PageStyle& style) {
   const sizing::Machine& machine = plan.request.machine;
   const sizing::Device& device = machine.device;
   std::string text;
@@ -155,33 +180,37 @@ std::string machine_text(const Plan& plan, const PageStyle& style) {
                  style);
   text +=
       listed(fmt::format("bandwidth: {:.0f} GB/s, of which decoding reaches {}{}", device.bandwidth_bytes_per_s / 1e9,
-                         percent_text(device.bandwidth_share), from(device.bandwidth_share_source)),
+                         percent_text(device.bandwidth_share), sources.mark(device.bandwidth_share_source)),
              style);
   text += listed(fmt::format("arithmetic: prefill reaches {} of the device's{}", percent_text(device.compute_share),
-                             from(device.compute_share_source)),
+                             sources.mark(device.compute_share_source)),
                  style);
   for (const sizing::Link* link : {&device.host_link, &device.peer_link, &device.node_link}) {
     if (link->name.empty()) continue;
-    text +=
-        listed(fmt::format("link: {}, {:.1f} GB/s{}", link->name, link->bytes_per_s / 1e9, from(link->source)), style);
+    text += listed(
+        fmt::format("link: {}, {:.1f} GB/s{}", link->name, link->bytes_per_s / 1e9, sources.mark(link->source)), style);
   }
   text += listed(
       fmt::format("drive: {}, {} reads/s, one read {} us{}", machine.drive.name, rate_text(machine.drive.reads_per_s),
-                  rate_text(machine.drive.serial_us), from(machine.drive.source)),
+                  rate_text(machine.drive.serial_us), sources.mark(machine.drive.source)),
       style);
   text += listed(fmt::format("host reserve: {}{}", size_in_both(plan.request.host_reserve),
-                             from(plan.request.host_reserve_source)),
+                             sources.mark(plan.request.host_reserve_source)),
                  style);
-  return text + bullets(device.sources, style);
+  if (device.sources.empty()) return text;
+  std::string marks;
+  for (const std::string& source : device.sources) marks += sources.mark(source);
+  return text + listed("what else is known of the device:" + marks, style);
 }
 
 }  // namespace
 
 std::string explanation_of(const Plan& plan, const PageStyle& style) {
-  std::string text = section("Model, as stored", model_terms(plan.request.model, style), style);
+  Sources sources;
+  std::string text = section("Model, as stored", model_terms(plan.request.model, sources, style), style);
   for (const sizing::Pool& pool : plan.pools) {
     text += section(fmt::format("Terms of {}{}{}", pool.name, pool.each.empty() ? "" : " ", pool.each),
-                    pool_terms(pool, style), style);
+                    pool_terms(pool, sources, style), style);
   }
   text += section("Terms of the KV cache, a token", kv_terms_text(plan, style), style);
   if (const auto& band = plan.memory_fraction_band) {
@@ -190,15 +219,15 @@ std::string explanation_of(const Plan& plan, const PageStyle& style) {
   }
   text += section("Terms of a sequence's state", state_terms_text(plan, style), style);
   text += section("Placements of the table", candidates_text(plan, style), style);
-  text += section("Terms of a decode step (estimate)", time_terms_text(plan.speed.step, style), style);
-  text += section("Terms of a prefill chunk (estimate)", time_terms_text(plan.speed.chunk, style), style);
+  text += section("Terms of a decode step (estimate)", time_terms_text(plan.speed.step, sources, style), style);
+  text += section("Terms of a prefill chunk (estimate)", time_terms_text(plan.speed.chunk, sources, style), style);
   text += section("Assumptions of the speeds", bullets(plan.speed.assumptions, style), style);
-  text += section("Machine", machine_text(plan, style), style);
+  text += section("Machine", machine_text(plan, sources, style), style);
   for (const sizing::Recipe& recipe : plan.recipes) {
     text += section(fmt::format("{}{}", engine_name(recipe.engine), recipe.runs ? "" : " cannot run this plan"),
-                    engine_text(recipe, style), style);
+                    engine_text(recipe, sources, style), style);
   }
-  return text;
+  return text + section("Sources", sources.list(style), style);
 }
 
 }  // namespace rowtide::cli::plan
