@@ -17,11 +17,13 @@ namespace {
 // SGLang on an RTX PRO 6000 and a GB10, 29, 69 and 53 ms with vLLM on four and eight GB10 (openzeka/white-papers).
 constexpr double kServingMs = 60;
 constexpr const char* kServingSource =
-    "mean of what five published times to a first token leave beside the pass (openzeka/white-papers): tokenizer, HTTP, "
+    "mean of what five published times to a first token leave beside the pass (openzeka/white-papers): tokenizer, "
+    "HTTP, "
     "scheduling";
 
 double total_ms(const std::vector<TimeTerm>& terms) {
-  return std::accumulate(terms.begin(), terms.end(), 0.0, [](double sum, const TimeTerm& term) { return sum + term.ms; });
+  return std::accumulate(terms.begin(), terms.end(), 0.0,
+                         [](double sum, const TimeTerm& term) { return sum + term.ms; });
 }
 
 /// One replica's view of a request, on one engine.
@@ -102,7 +104,8 @@ std::vector<TimeTerm> Estimator::step_terms() const {
   if (passes > 0) {
     const auto drafting = draft_traffic(request_, pass, passes);
     std::string formula;
-    for (const Traffic& each : drafting) formula += fmt::format("{}{} {}", formula.empty() ? "" : ", ", each.name, each.formula);
+    for (const Traffic& each : drafting)
+      formula += fmt::format("{}{} {}", formula.empty() ? "" : ", ", each.name, each.formula);
     terms.push_back(memory_term({"drafting", bytes_of(drafting), formula}));
   }
   const double layers = request_.model.layers + static_cast<double>(passes) * request_.model.draft_layers;
@@ -130,9 +133,9 @@ std::vector<TimeTerm> Estimator::chunk_terms(double tokens) const {
   terms.push_back({"engine's fixed time", overhead_.ms, fmt::format("{:g} ms a step", overhead_.ms), overhead_.source});
   if (table_ != nullptr) {
     const double part = tokens / request_.chunk;
-    terms.push_back({"table rows that nothing hides", table_->ms_per_chunk_added * part,
-                     fmt::format("{:.3g} ms of {:.3g} ms", table_->ms_per_chunk_added * part, table_->ms_per_chunk * part),
-                     ""});
+    terms.push_back(
+        {"table rows that nothing hides", table_->ms_per_chunk_added * part,
+         fmt::format("{:.3g} ms of {:.3g} ms", table_->ms_per_chunk_added * part, table_->ms_per_chunk * part), ""});
   }
   return terms;
 }
@@ -183,32 +186,39 @@ std::vector<std::string> Estimator::assumptions() const {
       fmt::format("estimate: weights, keys and values stream at {:g} of {:.0f} GB/s ({})", device_.bandwidth_share,
                   device_.bandwidth_bytes_per_s / 1e9, device_.bandwidth_share_source),
       fmt::format("a step takes {:g} ms beside that ({})", overhead_.ms, overhead_.source),
-      fmt::format("prefill reaches {:g} of the arithmetic peak ({})", device_.compute_share, device_.compute_share_source),
-      fmt::format("{:g} sequences of a replica run at once, each in the middle of {} tokens of output behind {} of prompt",
-                  streams(), request_.output, request_.prompt),
-      fmt::format("time to the first token: all sequences start together, nothing of a prompt is cached, the last chunk of "
-                  "a prompt gives its first token, and {:g} ms go elsewhere ({})",
-                  kServingMs, kServingSource),
-      "tokens/s of a request: while it decodes, each other sequence ends and begins anew, and it waits for those prompts",
+      fmt::format("prefill reaches {:g} of the arithmetic peak ({})", device_.compute_share,
+                  device_.compute_share_source),
+      fmt::format(
+          "{:g} sequences of a replica run at once, each in the middle of {} tokens of output behind {} of prompt",
+          streams(), request_.output, request_.prompt),
+      fmt::format(
+          "time to the first token: all sequences start together, nothing of a prompt is cached, the last chunk of "
+          "a prompt gives its first token, and {:g} ms go elsewhere ({})",
+          kServingMs, kServingSource),
+      "tokens/s of a request: while it decodes, each other sequence ends and begins anew, and it waits for those "
+      "prompts",
       "the bandwidth bound counts the weights that one token needs, at the full bandwidth, and nothing else",
   };
   if (request_.model.experts > 0) {
-    texts.push_back("p positions are routed to as many different experts as p^0.85 that chose by themselves, as measured "
-                    "with 4 to 32 (MiaAI-Lab/Qwen3.8-Flash-Next-Single-DGX-Spark:CHANGELOG.md)");
+    texts.push_back(
+        "p positions are routed to as many different experts as p^0.85 that chose by themselves, as measured "
+        "with 4 to 32 (MiaAI-Lab/Qwen3.8-Flash-Next-Single-DGX-Spark:CHANGELOG.md)");
   }
   if (request_.speculate > 0) {
-    texts.push_back(fmt::format("{} drafts a step by {}, of which {:g} are accepted in a row each ({})", request_.speculate,
-                                drafter_.name, drafter_.acceptance, drafter_.source));
+    texts.push_back(fmt::format("{} drafts a step by {}, of which {:g} are accepted in a row each ({})",
+                                request_.speculate, drafter_.name, drafter_.acceptance, drafter_.source));
   }
   if (request_.speculate > 0 && draft_passes(drafter_, 1) > 0) {
     texts.push_back("the draft module chooses from the whole vocabulary; engines that give it a reduced one read less");
   }
   if (request_.tp > 1) {
-    texts.push_back(fmt::format("weights are split evenly over {} ranks; two all-reduces a layer over {} ({})", request_.tp,
-                                all_reduce_link(request_).name, all_reduce_link(request_).source));
+    texts.push_back(fmt::format("weights are split evenly over {} ranks; two all-reduces a layer over {} ({})",
+                                request_.tp, all_reduce_link(request_).name, all_reduce_link(request_).source));
   }
   if (request_.model.prefill_share < 1) {
-    texts.push_back(fmt::format("a prompt's tokens need {:g} of the layers, its end as many tokens as the window holds all of them", request_.model.prefill_share));
+    texts.push_back(
+        fmt::format("a prompt's tokens need {:g} of the layers, its end as many tokens as the window holds all of them",
+                    request_.model.prefill_share));
   }
   return texts;
 }

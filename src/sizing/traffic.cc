@@ -12,8 +12,8 @@ constexpr double kIndexBytes = 2;
 constexpr double kActivationBytes = 2;  // of what ranks exchange: bf16
 
 // Of Qwen3.8-Flash-Next on one GB10, steps of 4, 8, 16, 24 and 32 positions take 62.9, 76.4, 102.2, 124.7 and 141.4 ms
-// (MiaAI-Lab/Qwen3.8-Flash-Next-Single-DGX-Spark:CHANGELOG.md, 2026-09-06). What of it is neither other traffic nor fixed
-// time are the experts of 3.3, 6.8, 10.9, 14.7 and 17.2 positions that chose by themselves.
+// (MiaAI-Lab/Qwen3.8-Flash-Next-Single-DGX-Spark:CHANGELOG.md, 2026-09-06). What of it is neither other traffic nor
+// fixed time are the experts of 3.3, 6.8, 10.9, 14.7 and 17.2 positions that chose by themselves.
 constexpr double kAlike = 0.85;
 
 std::string gb(double bytes) { return fmt::format("{:.3g} GB", bytes / 1e9); }

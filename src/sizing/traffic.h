@@ -19,8 +19,8 @@ struct Traffic {
 };
 double bytes_of(const std::vector<Traffic>& traffic);
 
-/// Of `experts` of a layer, the share that at least one of `positions` is routed to, each to `chosen` of them. They choose
-/// alike in part: as many different ones as positions^0.85 would that chose by themselves.
+/// Of `experts` of a layer, the share that at least one of `positions` is routed to, each to `chosen` of them. They
+/// choose alike in part: as many different ones as positions^0.85 would that chose by themselves.
 double union_share(double positions, std::uint32_t chosen, std::uint32_t experts);
 
 /// A pass of one replica: `streams` sequences with `positions_each` positions, `length` tokens behind each.

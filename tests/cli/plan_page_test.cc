@@ -193,7 +193,7 @@ TEST(PlanPage, BeginsWithTheVerdictAndHasEverySection) {
                             "62,000 reads/s, 62 % of what the drive can do; adds nothing to a chunk",
                             "4.0 GiB, from which 43 % of look-ups are served",
                             "KV cache 12.0 KiB f16 a token",
-                            "1,234,567 tokens in 2.0 GiB; 37 sequences of 32,768 tokens fit, asked for 4",
+                            "2.0 GiB for 4 sequences of 32,768 tokens",
                             "3.0 GiB were to be had, 2.0 GiB are",
                             "estimate",
                             "28.5 tok/s a stream, 102 all 4 together",

@@ -116,13 +116,18 @@ std::string kv_text(const Plan& plan, const PageStyle& style) {
   std::string text = fmt::format("\n{} {} {} a token on each device\n", coloured("KV cache", Colour::kHeading, style),
                                  short_size(kv.bytes_per_token), kv_type_name(request.kv));
   if (request.devices == 1) text.replace(text.find(" on each device"), 15, "");
-  const std::string held = kv.tokens == 0 ? "no token" : grouped(kv.tokens) + " tokens";
-  text += labelled(
-      "holds",
-      fmt::format("{} in {}; {} {} of {} tokens fit, asked for {}", held, short_size(static_cast<double>(kv.bytes)),
-                  kv.concurrency_most, kv.concurrency_most == 1 ? "sequence" : "sequences", grouped(request.context),
-                  request.concurrency),
-      style);
+  text +=
+      labelled("takes",
+               fmt::format("{}{}", short_size(static_cast<double>(kv.bytes)),
+                           request.memory_fraction ? ", by the memory fraction"
+                                                   : fmt::format(" for {} {} of {} tokens", request.concurrency,
+                                                                 request.concurrency == 1 ? "sequence" : "sequences",
+                                                                 grouped(request.context))),
+               style);
+  text += labelled("room",
+                   fmt::format("{} tokens, or {} {} of {}", grouped(kv.tokens), grouped(kv.concurrency_most),
+                               kv.concurrency_most == 1 ? "sequence" : "sequences", grouped(request.context)),
+                   style);
   if (kv.asked_bytes > kv.bytes) {
     text += labelled("short",
                      fmt::format("{} were to be had, {} are", short_size(static_cast<double>(kv.asked_bytes)),
