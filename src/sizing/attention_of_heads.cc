@@ -15,6 +15,10 @@ namespace {
 
 enum class LayerKind : std::uint8_t { kFull, kWindow, kState };
 
+// Beyond what any model has; they keep what a sequence takes within 64 bits.
+constexpr std::uint64_t kKernelMost = 64;
+constexpr std::uint64_t kStateValuesMost = std::uint64_t{1} << 32;
+
 struct Kinds {
   std::vector<LayerKind> of_layer;
   std::uint64_t window = 0;
@@ -99,13 +103,17 @@ void add_delta_net(ModelKeys& keys, std::uint32_t layers, Model& model) {
   const std::uint64_t inner = keys.get({"linear_inner_size"}, 0);
   const std::uint64_t value_width =
       inner > 0 && value_heads > 0 ? inner / value_heads : keys.need({"linear_value_head_dim"});
-  const std::uint64_t kernel = keys.need({"linear_conv_kernel_dim"});
+  const std::uint64_t kernel = keys.need({"linear_conv_kernel_dim"}, kKernelMost);
   if (!keys.result()) return;
   const std::uint64_t channels = 2 * key_heads * key_width + value_heads * value_width;
   State state;
   state.name = "Gated DeltaNet states";
   state.layers = layers;
   state.values = value_heads * key_width * value_width;
+  if (state.values > kStateValuesMost) {
+    return keys.refuse("linear_num_value_heads",
+                       fmt::format("and a layer's state of {} values no model has", state.values));
+  }
   state.copied_per_draft = true;
   state.heads = static_cast<std::uint32_t>(key_heads);  // values' heads belong to keys' heads
   State tail;
@@ -125,9 +133,10 @@ void add_table_convolution(ModelKeys& keys, Model& model) {
   state.name = "n-gram module's convolution";
   state.layers = static_cast<std::uint32_t>(keys.numbers("ple_layer_ids").size());
   if (state.layers == 0) return;
-  const std::uint64_t kernel = keys.get({"ple_conv_kernel_size"}, 4);
+  const std::uint64_t kernel = keys.get({"ple_conv_kernel_size"}, 4, kKernelMost);
   state.draft_values = model.streams * model.hidden;
-  state.values = (std::max<std::uint64_t>(kernel, 1) - 1) * keys.get({"ngram_size"}, 3) * state.draft_values;
+  state.values =
+      (std::max<std::uint64_t>(kernel, 1) - 1) * keys.get({"ngram_size"}, 3, kKernelMost) * state.draft_values;
   state.value_bytes = 2;
   model.states.push_back(std::move(state));
 }

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -17,6 +16,7 @@
 #include "sizing/anatomy.h"
 #include "sizing/data.h"
 #include "sizing/layers.h"
+#include "sizing/plain_name.h"
 
 namespace rowtide::sizing {
 namespace {
@@ -28,18 +28,12 @@ const Json& described() {
   return models;
 }
 
-std::string lower(std::string_view text) {
-  std::string lower(text);
-  for (char& letter : lower) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return lower;
-}
-
 bool is_called(const Json& precision, std::string_view name) {
-  const std::string wanted = lower(name);
-  if (lower(precision["name"].get<std::string>()) == wanted) return true;
+  const std::string wanted = hyphenated(name);
+  if (hyphenated(precision["name"].get<std::string>()) == wanted) return true;
   const Json also = precision.value("also", Json::array());
   return std::any_of(also.begin(), also.end(),
-                     [&](const Json& other) { return lower(other.get<std::string>()) == wanted; });
+                     [&](const Json& other) { return hyphenated(other.get<std::string>()) == wanted; });
 }
 
 const Json* find_precision(const Json& model, std::string_view name) {
@@ -60,14 +54,15 @@ struct Chosen {
   const Json* precision = nullptr;
 };
 
-/// `name`, or `name` and a precision behind a '-', ':', '_' or space.
+/// `name`, or `name` and a precision behind a hyphen, space, underscore or colon.
 Chosen find_model(std::string_view name) {
-  const std::string wanted = lower(name.substr(name.find('/') == std::string_view::npos ? 0 : name.rfind('/') + 1));
+  const std::string wanted =
+      hyphenated(name.substr(name.find('/') == std::string_view::npos ? 0 : name.rfind('/') + 1));
   for (const Json& model : described()["models"]) {
-    const std::string known = lower(model["name"].get<std::string>());
+    const std::string known = hyphenated(model["name"].get<std::string>());
     if (wanted == known) return {&model, nullptr};
     if (wanted.size() > known.size() + 1 && wanted.starts_with(known) &&
-        std::string_view("-:_ ").find(wanted[known.size()]) != std::string_view::npos) {
+        (wanted[known.size()] == '-' || wanted[known.size()] == ':')) {
       const Json* precision = find_precision(model, std::string_view(wanted).substr(known.size() + 1));
       if (precision != nullptr) return {&model, precision};
     }

@@ -62,7 +62,7 @@ void add_common(ModelKeys& keys, std::optional<std::uint32_t> draft_layers, Mode
   for (const auto& [value, name] : {std::pair(std::uint64_t{model.layers}, "num_hidden_layers"),
                                     {model.hidden, "hidden_size"},
                                     {std::uint64_t{model.attention_heads}, "num_attention_heads"}}) {
-    if (value == 0 && keys.has(name)) keys.refuse(name, "which no model has");
+    if (value == 0) keys.refuse(name, "which no model has");
   }
   add_experts(keys, model);
 }

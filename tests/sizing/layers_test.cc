@@ -157,6 +157,10 @@ TEST(Layers, NumbersThatNoModelHas) {
   EXPECT_THAT(refusal("x", R"("num_key_value_heads": "two")", ErrorCode::kMalformed), HasSubstr("num_key_value_heads"));
   EXPECT_THAT(refusal("x", R"("sliding_window": 18446744073709551615)", ErrorCode::kMalformed),
               HasSubstr("sliding_window"));
+  EXPECT_THAT(
+      refusal("x", R"("full_attention_interval": 4, "linear_num_key_heads": 1, "linear_num_value_heads": 1000000,
+      "linear_key_head_dim": 1000000, "linear_value_head_dim": 1000000, "linear_conv_kernel_dim": 4)"),
+      HasSubstr("1000000000000000000 values"));
   auto config = checkpoint::ModelConfig::read(
       *file_of(R"({"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 0})"));
   ASSERT_TRUE(config);
