@@ -43,10 +43,13 @@ Result<void> count(PlanOptions& options, const PlanOption& option, std::string_v
 
 constexpr std::uint64_t kSizeMost = std::uint64_t{1} << 50;  // a pebibyte: more is a slip
 
-template <auto member>
+/// Of at least `least`: 0 is an answer only for what there may be none of.
+template <auto member, std::uint64_t least = 1>
 Result<void> size(PlanOptions& options, const PlanOption& option, std::string_view value) {
   const auto bytes = parse_byte_size(value);
-  if (!bytes || *bytes > kSizeMost) return unfit(option, value, "a size as in 26GiB or 99GB, of at most 1024TiB");
+  if (!bytes || *bytes < least || *bytes > kSizeMost) {
+    return unfit(option, value, "a size as in 26GiB or 99GB, of at most 1024TiB");
+  }
   options.*member = *bytes;
   return {};
 }
@@ -145,12 +148,12 @@ const std::vector<Entry>& entries() {
        set_placement},
       {{"memory", "SIZE", "memory", "the table's cache, where the table is on NVMe"}, size<&O::memory>},
       {{"host-reserve", "SIZE", "memory", "left to the system, the engine's host side and the page cache"},
-       size<&O::host_reserve>},
+       size<&O::host_reserve, 0>},
       {{"memory-fraction", "X", "memory", "share of a device's memory that the engine may take, 0 to 1"},
        real<&O::memory_fraction, 1>},
       {{"weights", "SIZE", "memory", "measured: weights on a device, without the table"}, size<&O::weights>},
       {{"table", "SIZE", "memory", "measured: the table"}, size<&O::table>},
-      {{"other", "SIZE", "memory", "measured: activations, runtime and graphs on a device"}, size<&O::other>},
+      {{"other", "SIZE", "memory", "measured: activations, runtime and graphs on a device"}, size<&O::other, 0>},
       {{"decode-tok-s", "X", "targets", "tokens a second the table must keep up with, all streams together"},
        real<&O::decode_tok_s, 100'000'000>},
       {{"prefill-tok-s", "X", "targets", "prompt tokens a second the table must keep up with"},
