@@ -315,7 +315,8 @@ class Layouter {
   }
 
   std::string reserve_to_change(double left) const {
-    const std::string beside = gib(room_ + static_cast<double>(reserve_));
+    const double bytes = static_cast<double>(device_.visible_bytes) - static_cast<double>(weights_ + table_in_memory_);
+    const std::string beside = fmt::format("{:.1f} GB ({})", bytes / 1e9, gib(bytes));
     if (left < static_cast<double>(kSystemLeast)) {
       return fmt::format(
           "the weights: {} are left beside them, which the host reserve of {} eats, and less than {} is no reserve to "
