@@ -23,8 +23,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kConnectionsMax = 64;
-constexpr std::chrono::seconds kPatience{10};  // for a whole request, and for a whole answer to be taken
-constexpr std::chrono::seconds kFarewell{2};   // for the other end to close
+constexpr std::chrono::seconds kPatience{10};         // for a whole request, and for a whole answer to be taken
+constexpr std::chrono::seconds kFarewellPatience{2};  // for the other end to close
 constexpr int kWakeMs = 500;
 
 HttpResponse refusal(int status, std::string_view what) {
@@ -108,7 +108,7 @@ class Connection {
     }
     ::shutdown(socket_.number(), SHUT_WR);
     step_ = Step::kFarewell;
-    until_ = Clock::now() + kFarewell;
+    until_ = Clock::now() + kFarewellPatience;
   }
 
   void drain() {

@@ -21,8 +21,8 @@ function colours(items) {
 
 const letter = (index) => String.fromCharCode(65 + index);
 
-function segment(className, value, scale, title, ...children) {
-  const node = el("div", { class: `segment ${className}`, title }, el("span", { class: "inside" }, ...children));
+function segment(className, value, scale, ...children) {
+  const node = el("div", { class: `segment ${className}` }, el("span", { class: "inside" }, ...children));
   node.style.width = `${(100 * value) / scale}%`;
   return node;
 }
@@ -64,14 +64,13 @@ function addRest(bar, lines, used, capacity, scale, unit) {
   const mark = el("div", { class: "mark-line" });
   mark.style.left = `${(100 * capacity) / scale}%`;
   if (used > capacity) {
-    const over = el("div", { class: "over", title: `missing: ${unit.text(used - capacity)}` });
+    const over = el("div", { class: "over" });
     over.style.left = mark.style.left;
     bar.classList.add("is-over");
     bar.append(over);
     lines.push(extraLine("missing", used - capacity, capacity, unit));
   } else if (used < capacity) {
-    bar.append(segment("free", capacity - used, scale, `free: ${unit.text(capacity - used)}`,
-      el("span", { class: "long" }, "free "), el("span", { class: "longer" }, unit.text(capacity - used))));
+    bar.append(segment("free", capacity - used, scale, el("span", { class: "long" }, "free "), el("span", { class: "longer" }, unit.text(capacity - used))));
     lines.push(extraLine("free", capacity - used, capacity, unit));
   }
   bar.append(mark);
@@ -79,13 +78,11 @@ function addRest(bar, lines, used, capacity, scale, unit) {
 
 /** Pointing at a part, or at its line, lifts it out and says how it comes about. */
 function connect(items, segments, lines, bar, readout, unit) {
-  const resting = readout.textContent;
   items.forEach((item, index) => {
     const pick = (isPicked) => {
       bar.classList.toggle("picking", isPicked);
       segments[index].classList.toggle("picked", isPicked);
-      readout.textContent = isPicked
-        ? `${item.name}: ${unit.text(item.value)}${item.formula ? ` = ${item.formula}` : ""}${item.source ? ` (${item.source})` : ""}` : resting;
+      if (isPicked) readout.replaceChildren(el("strong", {}, `${item.name}: ${unit.text(item.value)}`), item.formula ? ` = ${item.formula}` : "", item.source ? ` (${item.source})` : "");
     };
     const details = lines[index].querySelector("details");
     for (const node of [segments[index], lines[index]]) {
@@ -108,15 +105,15 @@ export function stackedBar({ items, capacity = 0, key, unit = bytesUnit }) {
   const shown = gathered(items.filter((item) => item.value > 0), scale);
   const chosen = colours(shown);
   const mark = (item, index) => (item.parts ? "…" : letter(index));
-  const segments = shown.map((item, index) => segment(`colour-${chosen[index]}`, item.value, scale, `${item.name}: ${unit.text(item.value)}`,
+  const segments = shown.map((item, index) => segment(`colour-${chosen[index]}`, item.value, scale,
     el("b", {}, mark(item, index)), el("span", { class: "long" }, ` ${item.name} `), el("span", { class: "longer" }, unit.text(item.value))));
   const lines = shown.map((item, index) => legendLine(item, mark(item, index), chosen[index], capacity || used, key, unit,
     item.parts ? el("ul", { class: "small-parts" }, ...item.parts.map((part) => legendLine(part, "", chosen[index], capacity || used, key, unit, why(part, unit)))) : why(item, unit)));
   const bar = el("div", { class: "bar", "aria-hidden": "true" }, ...segments);
-  const readout = el("p", { class: "readout", "aria-hidden": "true" }, "Point at a part, or open its line, for how it comes about.");
+  const readout = el("p", { class: "readout" });
   connect(shown, segments, lines, bar, readout, unit);
   if (capacity > 0) addRest(bar, lines, used, capacity, scale, unit);
-  return el("div", { class: "stack" }, bar, readout, el("ul", { class: "legend" }, ...lines));
+  return el("div", { class: "stack" }, el("div", { class: "bar-frame", "aria-hidden": "true" }, bar, readout), el("ul", { class: "legend" }, ...lines));
 }
 
 /** A figure against its target: a track, a mark where the target is, and whether it is met, in words. */

@@ -10,15 +10,16 @@ const disclosure = (key, title, ...children) => el("details", { class: "more", d
 const tile = (name, value, detail) => el("div", { class: "tile" }, el("dt", {}, name), el("dd", {}, el("strong", {}, value), detail ? el("span", { class: "fine" }, detail) : ""));
 
 function verdict(plan) {
-  const { speed, kv, table, load } = plan;
+  const { speed, kv, table, load, targets } = plan;
   const estimate = plan.fits ? "estimate" : "estimate, if it fitted";
+  const against = (isMet, words) => el("span", {}, `${estimate}; `, el("b", { class: isMet ? "good" : "bad" }, `${isMet ? "✓" : "✕"} ${words}`));
   const head = plan.fits ? "Fits" : el("span", {}, "Does not fit: ", size(plan.missing_bytes), " short");
   return el("section", { class: `card verdict ${plan.fits ? "good" : "bad"}`, id: "verdict" },
     el("h2", {}, el("span", { class: "sign", "aria-hidden": "true" }, plan.fits ? "✓" : "✕"), head),
     el("p", { class: "sentence" }, plan.verdict),
     el("dl", { class: "tiles" },
-      tile("Decode, one stream", `${figure(speed.decode_tok_s)} tok/s`, estimate),
-      tile("First token", timeText(speed.ttft_ms), estimate),
+      tile("Decode, one stream", `${figure(speed.decode_tok_s)} tok/s`, against(targets.tok_s_met, `request ${figure(speed.request_tok_s)}, target ${figure(targets.tok_s)}`)),
+      tile("First token", timeText(speed.ttft_ms), against(targets.ttft_met, `target ${timeText(targets.ttft_ms)}`)),
       tile("Context in memory", count(kv.tokens), `tokens; asked: ${count(load.context)}${load.concurrency > 1 ? ` x ${count(load.concurrency)}` : ""}`),
       table ? tile("Table", placementText(table.placement), table.cache_bytes > 0 ? `cache ${sizeText(table.cache_bytes)}, ${percent(table.hit_share)} hits` : sizeText(table.bytes)) : "",
       plan.price_per_million_tokens !== null ? tile("A million tokens", figure(plan.price_per_million_tokens), "at the price given") : ""),
@@ -39,7 +40,8 @@ function candidateRow(candidate, chosen, place) {
   const isChosen = candidate.placement === chosen;
   const button = el("button", { type: "button", data: { key: `candidate/${candidate.placement}` } }, "Plan it so");
   button.addEventListener("click", () => place(candidate.placement));
-  const costs = candidate.fits ? `adds ${timeText(candidate.us_per_step_added / 1000)} a step and ${timeText(candidate.ms_per_chunk_added)} a chunk` : "";
+  const added = (ms) => (ms > 0 ? timeText(ms) : "nothing");
+  const costs = candidate.fits ? `adds ${added(candidate.us_per_step_added / 1000)} to a step and ${added(candidate.ms_per_chunk_added)} to a chunk` : "";
   return el("li", { class: isChosen ? "is-chosen" : "" },
     el("div", { class: "candidate-head" }, el("strong", {}, placementText(candidate.placement)),
       el("span", { class: `badge ${candidate.fits ? "good" : "bad"}` }, candidate.fits ? "✓ fits" : "✕ out"),
@@ -95,11 +97,13 @@ function speedCard(plan) {
     disclosure("speed/assumptions", "What the estimate assumes", list("notes", speed.assumptions)));
 }
 
+const sequences = (number, context) => `${count(number)} ${number === 1 ? "sequence" : "sequences"} of ${count(context)} tokens`;
+
 function kvCard(plan) {
   const { kv, load } = plan;
   return card("kv", "Context",
-    el("p", {}, "A token takes ", size(kv.bytes_per_token), ` of each device at ${load.kv}; `, size(kv.bytes), ` are there for it, which is ${count(kv.tokens)} tokens`,
-      `, or ${count(kv.concurrency_most)} sequences of ${count(load.context)}. Asked for are `, size(kv.asked_bytes), "."),
+    el("p", {}, "A token takes ", size(kv.bytes_per_token), ` of each device at ${load.kv}. Asked for are ${sequences(load.concurrency, load.context)}, which take `, size(kv.asked_bytes),
+      `. With all that is left, ${count(kv.tokens)} tokens fit, or ${sequences(kv.concurrency_most, load.context)}.`),
     el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "What a token keeps"), el("th", { scope: "col" }, "Size"), el("th", { scope: "col" }, "Formula"))),
       el("tbody", {}, ...kv.terms.map((term) => el("tr", {}, el("th", { scope: "row" }, term.name), el("td", {}, size(term.bytes)), el("td", { class: "formula" }, term.formula))))));
 }
@@ -125,7 +129,7 @@ function notesCard(plan) {
 export function showPlan(plan, { announce, place, comparison }) {
   return [
     verdict(plan),
-    card("pools", "Memory, pool by pool", ...plan.pools.map(pool)),
+    card("pools", "Memory, pool by pool", el("p", { class: "fine" }, "Point at a part, or open its line, for how it comes about."), ...plan.pools.map(pool)),
     comparison,
     tableCard(plan, place),
     speedCard(plan),
