@@ -47,11 +47,22 @@ std::vector<MemoryTerm> kv_terms(const Model& model, KvType type, bool speculate
   return terms;
 }
 
+namespace {
+
+/// llama.cpp, the engine of GGUF files, keeps every state in f32; the others only what they are asked to.
+std::uint32_t state_value_bytes(const Model& model, const State& state, StateType type) {
+  if (model.format == "gguf") return 4;
+  if (state.value_bytes != 0) return state.value_bytes;
+  return type == StateType::kF32 ? 4 : 2;
+}
+
+}  // namespace
+
 std::vector<MemoryTerm> state_terms(const Model& model, KvType kv, StateType type, std::uint32_t speculate,
                                     std::uint32_t ranks) {
   std::vector<MemoryTerm> terms;
   for (const State& state : model.states) {
-    const std::uint32_t value_bytes = state.value_bytes != 0 ? state.value_bytes : type == StateType::kF32 ? 4 : 2;
+    const std::uint32_t value_bytes = state_value_bytes(model, state, type);
     const double ranks_sharing = split(state.heads, ranks);
     const std::uint64_t copies = state.copied_per_draft ? 1 + std::uint64_t{speculate} : 1;
     const std::uint64_t values = state.values * copies + state.draft_values * speculate;

@@ -96,21 +96,26 @@ class Layouter {
     }
     const std::size_t first = pool.items.size();
     const Model& model = request_.model;
-    const std::uint64_t residual = 8 * model.streams * model.hidden;  // 4 copies of 2 bytes
-    const std::uint64_t experts = 6 * std::uint64_t{model.experts_per_token} * model.expert_width;
+    // llama.cpp computes in f32 and has room for the logits of a whole chunk; the others in bf16, and choose first.
+    const bool is_llama = layout_.engine == EngineId::kLlamaCpp;
+    const std::uint32_t value_bytes = is_llama ? 4 : 2;
+    const std::string source = is_llama ? "estimate, as the buffers of llama.cpp v0.5.0" : "estimate";
+    const std::uint64_t residual = 4 * model.streams * model.hidden * value_bytes;
+    const std::uint64_t experts = 3 * std::uint64_t{model.experts_per_token} * model.expert_width * value_bytes;
     pool.items.push_back(
         {"activations", request_.chunk * (residual + experts),
-         fmt::format("chunk {} x ({} streams x {} x 4 x 2 B + {} experts x {} x 3 x 2 B)", request_.chunk,
-                     model.streams, model.hidden, model.experts_per_token, model.expert_width),
-         "estimate"});
-    const std::uint64_t positions = std::uint64_t{sequences()} * (1 + request_.speculate);
+         fmt::format("chunk {} x ({} streams x {} x 4 + {} experts x {} x 3) x {} B", request_.chunk, model.streams,
+                     model.hidden, model.experts_per_token, model.expert_width, value_bytes),
+         source});
+    const std::uint64_t positions = is_llama ? request_.chunk : std::uint64_t{sequences()} * (1 + request_.speculate);
     pool.items.push_back({"logits", positions * model.vocabulary * 4,
-                          fmt::format("{} positions x {} x 4 B", positions, model.vocabulary), "estimate"});
+                          fmt::format("{} positions x {} x 4 B", positions, model.vocabulary), source});
     std::uint64_t row_values = 0;
     for (const TableShape& table : model.tables) row_values += table.rows_per_token * table.row_values;
     if (row_values != 0) {
-      pool.items.push_back({"table rows of a chunk", request_.chunk * row_values * 2,
-                            fmt::format("chunk {} x {} values x 2 B", request_.chunk, row_values), "estimate"});
+      pool.items.push_back({"table rows of a chunk", request_.chunk * row_values * value_bytes,
+                            fmt::format("chunk {} x {} values x {} B", request_.chunk, row_values, value_bytes),
+                            source});
     }
     pool.items.push_back({"runtime", engine_.runtime_bytes, "fixed", engine_.runtime_source});
     if (engine_.graph_bytes != 0) {

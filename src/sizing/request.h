@@ -41,7 +41,7 @@ struct PlanOptions {
   std::string kv, state, engine, placement;  // empty: chosen
   std::optional<std::uint32_t> chunk;
   std::uint32_t speculate = 0;                        // tokens drafted a step
-  std::uint64_t prompt = 1024, output = 256;          // tokens of a request, for TTFT and tokens/s
+  std::optional<std::uint64_t> prompt, output;        // tokens of a request, for TTFT and tokens/s
   std::optional<double> decode_tok_s, prefill_tok_s;  // speeds the table must keep up with, instead of the estimated
   double target_ttft_ms = 1000, target_tok_s = 20;
   std::optional<std::uint64_t> memory;  // the table cache's budget

@@ -15,6 +15,8 @@ namespace rowtide::sizing {
 namespace {
 
 constexpr std::uint64_t kContextUnasked = 32'768;
+constexpr std::uint64_t kPromptUnasked = 1'024;
+constexpr std::uint64_t kOutputUnasked = 256;
 constexpr std::uint32_t kChunkUnasked = 2'048;
 constexpr std::uint64_t kHostReserveUnasked = std::uint64_t{8} << 30;
 
@@ -143,16 +145,18 @@ Result<void> check_ranks(const PlanOptions& options, Request& request) {
 
 Result<void> set_load(const PlanOptions& options, Request& request) {
   const Model& model = request.model;
-  request.prompt = options.prompt;
-  request.output = options.output;
   const std::uint64_t most = model.context_most == 0 ? kContextUnasked : model.context_most;
-  request.context =
-      options.context.value_or(std::min(most, std::max(kContextUnasked, options.prompt + options.output)));
+  const std::uint64_t asked = options.prompt.value_or(0) + options.output.value_or(0);
+  request.context = options.context.value_or(std::min(most, std::max(kContextUnasked, asked)));
   if (model.context_most != 0 && request.context > model.context_most) {
     return usage("--context {}: {} was made for {} tokens at most", request.context, model.name, model.context_most);
   }
+  // What is not asked for follows the context.
+  request.output = options.output.value_or(std::min(kOutputUnasked, (request.context + 3) / 4));
+  const std::uint64_t beside = request.context - std::min(request.context, request.output);
+  request.prompt = options.prompt.value_or(std::min(kPromptUnasked, std::max<std::uint64_t>(1, beside)));
   if (request.prompt + request.output > request.context) {
-    return usage("--prompt {} and --output {} do not fit in a context of {}; give --context {} or less of them",
+    return usage("a prompt of {} and an answer of {} do not fit in a context of {}: give --context {}, or less of them",
                  request.prompt, request.output, request.context, request.prompt + request.output);
   }
   request.concurrency = options.concurrency;

@@ -80,7 +80,10 @@ TEST(Request, ContextBeyondTheModel) {
   names(refusal({{"model", kQwen}, {"device", kSpark}, {"context", "262145"}}), {"--context 262145", "262144"});
   EXPECT_EQ(refusal({{"model", kQwen}, {"device", kSpark}, {"context", "262144"}}), "");
   names(refusal({{"model", kQwen}, {"device", kSpark}, {"context", "1000"}, {"prompt", "900"}, {"output", "200"}}),
-        {"--prompt 900", "1100"});
+        {"prompt of 900", "--context 1100"});
+  auto request = requested({{"model", kQwen}, {"device", kSpark}, {"context", "1024"}});
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->prompt + request->output, 1'024u);
 }
 
 TEST(Request, RanksThatDoNotDivide) {
