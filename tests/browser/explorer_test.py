@@ -127,7 +127,7 @@ class Figures(BrowserTest):
     def test_the_curve_marks_the_cache(self):
         page = self.open(SPARK + "&memory=1GiB")
         picture = page.locator("#hits svg")
-        self.assertRegex(picture.get_attribute("aria-label"), r"A cache of 1\.00 GiB answers about \d+ % of the lookups")
+        self.assertRegex(picture.get_attribute("aria-label"), r"A cache of 1\.00\sGiB answers about \d+\s% of the lookups")
         plan = plan_of_program(model="Qwen3.8-Flash-Next", precision="NVFP4", device="dgx-spark", memory="1GiB")
         self.assertAlmostEqual(number(picture.locator(".chosen-text").text_content().split(":")[1]), 100 * plan["table"]["hit_share"], delta=1)
         page.click("text=The curve's figures")

@@ -360,7 +360,7 @@ function bytesOf(text) {
 }
 
 /** As an option takes it: "22GiB". */
-const sizeOption = (bytes) => sizeText(bytes).replace(/(\.\d*?)0+(?= )/, "$1").replace(/\.? /, "");
+const sizeOption = (bytes) => sizeText(bytes).replace(/(\.\d*?)0+(?=\s)/, "$1").replace(/\.?\s/, "");
 
 function reserveOf(plan) {
   const item = plan.pools.flatMap((pool) => pool.items).find((each) => /reserve/.test(each.name));

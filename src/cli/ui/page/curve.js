@@ -25,7 +25,7 @@ function axes(x, y, width, curve) {
   curve.forEach((point, index) => {
     if (index % every !== 0) return;
     lines.push(svg("text", { class: "tick", x: x(point.memory_bytes), y: height - bottom + 17, "text-anchor": "middle" },
-      sizeText(point.memory_bytes).replace(/\.00? /, " ").replace("iB", "")));
+      sizeText(point.memory_bytes).replace(/\.00?(?=\s)/, "").replace("iB", "")));
   });
   lines.push(svg("text", { class: "tick", x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" },
     "memory of the cache, in MiB (M) and GiB (G)"));

@@ -12,7 +12,7 @@ const tile = (name, value, detail) => el("div", { class: "tile" }, el("dt", {}, 
 function verdict(plan) {
   const { speed, kv, table, load, targets } = plan;
   const estimate = plan.fits ? "estimate" : "estimate, if it fitted";
-  const against = (isMet, words) => el("span", {}, `${estimate}; `, el("b", { class: isMet ? "good" : "bad" }, `${isMet ? "✓" : "✕"} ${words}`));
+  const against = (isMet, words) => el("span", {}, estimate, el("b", { class: isMet ? "good" : "bad" }, `${isMet ? "✓" : "✕"} ${words}`));
   const head = plan.fits ? "Fits" : el("span", {}, "Does not fit: ", size(plan.missing_bytes), " short");
   return el("section", { class: `card verdict ${plan.fits ? "good" : "bad"}`, id: "verdict" },
     el("h2", {}, el("span", { class: "sign", "aria-hidden": "true" }, plan.fits ? "✓" : "✕"), head),

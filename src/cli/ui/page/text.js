@@ -1,4 +1,4 @@
-// How things are written: elements, sizes, numbers, times.
+// How unbrokengs are written: elements, sizes, numbers, times.
 
 /** An element: `properties` are its own, except `class`, `data` (an object), and names with a dash or "role", which are attributes. */
 export function el(tag, properties = {}, ...children) {
@@ -22,6 +22,8 @@ export function svg(tag, attributes = {}, ...children) {
   return element;
 }
 
+const unbroken = "\u00a0";  // between a number and its unit: they stay on one line
+
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 export const count = (number) => whole.format(number);
 
@@ -38,9 +40,9 @@ export function sizeText(bytes) {
     if (bytes < unit * (name === "TiB" ? 10 : 1)) continue;
     const amount = bytes / unit;
     const digits = amount >= 1000 ? 0 : amount >= 10 ? 1 : 2;
-    return `${new Intl.NumberFormat("en-US", { minimumFractionDigits: name === "GiB" ? digits : 0, maximumFractionDigits: digits }).format(amount)} ${name}`;
+    return `${new Intl.NumberFormat("en-US", { minimumFractionDigits: name === "GiB" ? digits : 0, maximumFractionDigits: digits }).format(amount)}${unbroken}${name}`;
   }
-  return `${figure(bytes)} B`;
+  return `${figure(bytes)}${unbroken}B`;
 }
 
 /** The same in powers of ten, and to the byte. */
@@ -58,14 +60,14 @@ export const size = (bytes) => el("span", { class: "size", title: decimalText(by
 
 export function percent(share) {
   const digits = share === 0 || share >= 0.1 ? 0 : share >= 0.01 ? 1 : 2;
-  return share > 0 && share < 0.0001 ? "<0.01 %" : `${(share * 100).toFixed(digits)} %`;
+  return share > 0 && share < 0.0001 ? `<0.01${unbroken}%` : `${(share * 100).toFixed(digits)}${unbroken}%`;
 }
 
 export function timeText(ms) {
-  if (ms >= 10_000) return `${figure(ms / 1000)} s`;
-  if (ms >= 1000) return `${count(ms)} ms`;
-  if (ms >= 1 || ms === 0) return `${figure(ms)} ms`;
-  return `${figure(ms * 1000)} us`;
+  if (ms >= 10_000) return `${figure(ms / 1000)}${unbroken}s`;
+  if (ms >= 1000) return `${count(ms)}${unbroken}ms`;
+  if (ms >= 1 || ms === 0) return `${figure(ms)}${unbroken}ms`;
+  return `${figure(ms * 1000)}${unbroken}us`;
 }
 
 export const placementNames = {
