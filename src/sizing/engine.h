@@ -42,6 +42,14 @@ Result<EngineId> engine_named(std::string_view name);
 /// then says. `speculates`: of a step with drafts.
 StepOverhead step_overhead(EngineId id, const Model& model, const Device& device, bool speculates);
 
+/// Of a device's arithmetic peak, what prefill reaches: as in the device's data, unless reports of the engine say
+/// otherwise.
+struct ArithmeticShare {
+  double share = 0;
+  std::string source;
+};
+ArithmeticShare arithmetic_share(EngineId id, const Device& device);
+
 /// One thing that an engine cannot do, with its source; empty if it can run the plan.
 struct EngineLimit {
   std::string id;      // "llama-quantised-kv"

@@ -33,9 +33,16 @@ struct Limit {
   EngineLimit text;
 };
 
+struct ArithmeticReport {
+  EngineId engine = EngineId::kLlamaCpp;
+  std::vector<std::string> devices;
+  ArithmeticShare share;
+};
+
 struct EngineData {
   std::vector<NamedEngine> engines;
   std::vector<OverheadReport> overheads;
+  std::vector<ArithmeticReport> arithmetic;
   std::vector<Limit> limits;
 };
 
@@ -74,6 +81,10 @@ EngineData parse() {
                                 entry.at("device"),
                                 entry.at("speculates"),
                                 {entry.at("ms"), entry.at("source")}});
+  }
+  for (const Json& entry : all.at("arithmetic_shares")) {
+    parsed.arithmetic.push_back(
+        {id_of(entry.at("engine")), entry.at("devices"), {entry.at("share"), entry.at("source")}});
   }
   for (const Json& entry : all.at("limits")) {
     Limit limit;
@@ -198,6 +209,16 @@ StepOverhead step_overhead(EngineId id, const Model& model, const Device& device
   }
   if (best == nullptr) return {};
   return {best->overhead.ms, as_of(*best, best_near)};
+}
+
+ArithmeticShare arithmetic_share(EngineId id, const Device& device) {
+  for (const ArithmeticReport& report : engine_data().arithmetic) {
+    const auto& devices = report.devices;
+    if (report.engine == id && std::find(devices.begin(), devices.end(), device.id) != devices.end()) {
+      return report.share;
+    }
+  }
+  return {device.compute_share, device.compute_share_source};
 }
 
 std::vector<EngineLimit> limits_in_the_way(EngineId id, const Request& request, Placement placement) {

@@ -35,7 +35,8 @@ class Estimator {
         engine_(engine),
         table_(table),
         drafter_(drafter_of(request.model)),
-        overhead_(step_overhead(engine, request.model, device_, request.speculate > 0)) {}
+        overhead_(step_overhead(engine, request.model, device_, request.speculate > 0)),
+        arithmetic_(arithmetic_share(engine, device_)) {}
 
   Speed speed() const;
 
@@ -62,6 +63,7 @@ class Estimator {
   const TableCost* table_;
   Drafter drafter_;
   StepOverhead overhead_;
+  ArithmeticShare arithmetic_;
 };
 
 TimeTerm Estimator::memory_term(const Traffic& traffic, double share) const {
@@ -79,8 +81,8 @@ void Estimator::add_shared(std::vector<TimeTerm>& terms, double arithmetic_ms, d
   if (arithmetic_ms > memory_ms) {
     terms.push_back({"arithmetic beyond memory traffic", arithmetic_ms - memory_ms,
                      fmt::format("{:.3g} ms at {:g} of the peak, less {:.3g} ms of traffic", arithmetic_ms,
-                                 device_.compute_share, memory_ms),
-                     device_.compute_share_source});
+                                 arithmetic_.share, memory_ms),
+                     arithmetic_.source});
   }
   if (request_.tp > 1) {
     const Link& link = all_reduce_link(request_);
@@ -186,8 +188,7 @@ std::vector<std::string> Estimator::assumptions() const {
       fmt::format("estimate: weights, keys and values stream at {:g} of {:.0f} GB/s ({})", device_.bandwidth_share,
                   device_.bandwidth_bytes_per_s / 1e9, device_.bandwidth_share_source),
       fmt::format("a step takes {:g} ms beside that ({})", overhead_.ms, overhead_.source),
-      fmt::format("prefill reaches {:g} of the arithmetic peak ({})", device_.compute_share,
-                  device_.compute_share_source),
+      fmt::format("prefill reaches {:g} of the arithmetic peak ({})", arithmetic_.share, arithmetic_.source),
       fmt::format(
           "{:g} sequences of a replica run at once, each in the middle of {} tokens of output behind {} of prompt",
           streams(), request_.output, request_.prompt),

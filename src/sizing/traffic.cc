@@ -170,7 +170,7 @@ double arithmetic_ms(const Request& request, EngineId engine, const Pass& pass) 
     const double positions = part == Part::kHead ? pass.chosen_at : pass.positions();
     seconds += 2 * static_cast<double>(size.parameters) * share * positions / rate_of(request, engine, size);
   }
-  return seconds / request.tp / device.compute_share * 1e3;
+  return seconds / request.tp / arithmetic_share(engine, device).share * 1e3;
 }
 
 const Link& all_reduce_link(const Request& request) {

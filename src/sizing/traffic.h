@@ -42,8 +42,8 @@ Traffic state_traffic(const Request& request, const Pass& pass, std::uint32_t dr
 /// `passes` of the draft module for `streams` sequences that together draft `drafts` tokens each.
 std::vector<Traffic> draft_traffic(const Request& request, const Pass& pass, std::uint32_t passes);
 
-/// Milliseconds of arithmetic of the pass on each device, at its compute share: weights at the rate that their
-/// precision has there, attention at that of BF16.
+/// Milliseconds of arithmetic of the pass on each device, at the share of the peak that is reached: weights at the rate
+/// that their precision has there, attention at that of BF16.
 double arithmetic_ms(const Request& request, EngineId engine, const Pass& pass);
 
 /// Milliseconds of `layers` layers' all-reduces over `positions`; 0 with one rank.
