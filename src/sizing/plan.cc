@@ -218,7 +218,8 @@ RecipePlan recipe_plan(const Plan& plan) {
 void add_warnings(Plan& plan, const Option& chosen) {
   plan.warnings = chosen.memory.warnings;
   const Request& request = plan.request;
-  if (plan.memory_fraction_band && plan.memory_fraction_band->second - plan.memory_fraction_band->first < 0.15) {
+  if (plan.engine != EngineId::kLlamaCpp && plan.memory_fraction_band &&
+      plan.memory_fraction_band->second - plan.memory_fraction_band->first < 0.15) {
     plan.warnings.push_back(fmt::format(
         "narrow: the engine's share of the memory works between {:.2f} and {:.2f}; below it the context does not fit, "
         "above it the host's reserve is gone",
