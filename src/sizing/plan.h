@@ -57,7 +57,8 @@ struct Searched {
   std::string device;
   std::uint32_t devices = 1, nodes = 1, tp = 1, ep = 1, dp = 1;
   std::optional<Placement> placement;  // nothing without a table
-  bool fits = false;
+  bool fits = false;                   // as in a Plan
+  bool runs = false;
   std::uint64_t missing_bytes = 0;
   std::uint64_t kv_tokens = 0;
   double decode_tok_s = 0, decode_total_tok_s = 0, ttft_ms = 0;

@@ -70,6 +70,7 @@ Searched summary_of(const Plan& plan) {
   one.dp = request.dp;
   one.placement = plan.placement;
   one.fits = plan.fits;
+  one.runs = plan.runs;
   one.missing_bytes = plan.missing_bytes;
   one.kv_tokens = plan.kv.tokens;
   one.decode_tok_s = plan.speed.decode_tok_s;

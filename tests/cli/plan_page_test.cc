@@ -90,7 +90,7 @@ Plan plan_of() {
   plan.request.context = 32'768;
   plan.request.concurrency = 4;
   plan.engine = sizing::EngineId::kSglang;
-  plan.fits = true;
+  plan.fits = plan.runs = true;
   plan.verdict = "Modelname NVFP4 on NVIDIA DGX Spark (GB10) fits, its table on NVMe.";
   plan.pools = {pool_of(121, {60, 10, 26})};
   plan.pools.push_back({"disk", "", 0, "not known", {{"checkpoint", 120 * kGib, "whole", "headers"}}});
@@ -319,25 +319,49 @@ TEST(PlanTables, ComparePlansSideBySide) {
                           HasSubstr("19.4 (missed)"), Not(HasSubstr("price"))));
 }
 
-TEST(PlanTables, SearchMarksTheOneToTake) {
-  sizing::Searched first{.device = "dgx-spark",
-                         .devices = 4,
-                         .nodes = 4,
-                         .tp = 4,
-                         .placement = Placement::kNvme,
-                         .fits = true,
-                         .kv_tokens = 1'000'000,
-                         .price_per_million_tokens = 1.5,
-                         .verdict = "It fits."};
-  sizing::Searched second = first;
-  second.fits = false;
-  second.missing_bytes = kGib;
-  const std::string text = search_text({first, second}, {});
+class SearchText : public testing::Test {
+ protected:
+  static sizing::Searched searched(std::uint32_t devices, bool fits, bool runs) {
+    return {.device = "dgx-spark",
+            .devices = devices,
+            .nodes = devices,
+            .tp = devices,
+            .placement = Placement::kNvme,
+            .fits = fits,
+            .runs = runs,
+            .missing_bytes = fits ? 0 : kGib / devices,
+            .kv_tokens = 1'000'000,
+            .price_per_million_tokens = 1.5,
+            .verdict = fmt::format("Verdict of {}.", devices)};
+  }
+};
+
+TEST_F(SearchText, MarksTheOneToTake) {
+  const std::string text = search_text({searched(4, true, true), searched(2, false, true)}, {});
   EXPECT_EQ(count(text, "\n  > "), 1u);
-  EXPECT_THAT(text, AllOf(HasSubstr("4 x dgx-spark"), HasSubstr("1.0 GiB short"), HasSubstr("1,000,000"),
-                          HasSubstr("1.50"), HasSubstr("Take the first: It fits.")));
-  EXPECT_EQ(count(search_text({second}, {}), "\n  > "), 0u);
-  EXPECT_THAT(search_text({second}, {}), HasSubstr("None fits."));
+  EXPECT_THAT(text, AllOf(HasSubstr(">  4 x dgx-spark"), HasSubstr("512.0 MiB short"), HasSubstr("1,000,000"),
+                          HasSubstr("1.50"), HasSubstr("Take the marked one: Verdict of 4.")));
+}
+
+TEST_F(SearchText, MarksTheFirstThatAnEngineRuns) {
+  const std::string text = search_text({searched(4, true, false), searched(8, true, true)}, {});
+  EXPECT_THAT(text, AllOf(HasSubstr("fits, no engine"), HasSubstr(">  8 x dgx-spark"), HasSubstr("Verdict of 8.")));
+  const std::string none = search_text({searched(4, true, false)}, {});
+  EXPECT_THAT(none, AllOf(Not(HasSubstr("\n  > ")), HasSubstr("No engine runs any of them. Verdict of 4.")));
+}
+
+TEST_F(SearchText, SaysWhereNothingFits) {
+  const std::string text = search_text({searched(2, false, true)}, {});
+  EXPECT_THAT(text, AllOf(Not(HasSubstr("\n  > ")), HasSubstr("None fits. Verdict of 2.")));
+}
+
+TEST_F(SearchText, ShowsOfWhatDoesNotFitTheNearestOfEachNumber) {
+  sizing::Searched farther = searched(2, false, true);
+  farther.missing_bytes = 9 * kGib;
+  const std::string text =
+      search_text({searched(4, true, true), searched(4, false, true), farther, searched(2, false, true)}, {});
+  EXPECT_EQ(count(text, " short"), 1u);
+  EXPECT_THAT(text, AllOf(HasSubstr("512.0 MiB short"), HasSubstr("and 2 more that do not fit")));
 }
 
 TEST(PlanTables, ChecklistIsNumberedWithCommands) {

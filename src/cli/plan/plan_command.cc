@@ -133,11 +133,14 @@ struct Answer {
   std::vector<sizing::Searched> searched;
   std::vector<Compared> compared;
 
-  /// What was asked about fits: of several that were looked at, one does.
-  bool fits() const {
-    if (!searched.empty()) return std::ranges::any_of(searched, &sizing::Searched::fits);
-    if (!compared.empty())
+  /// What was asked about fits and runs: of several that were looked at, one does.
+  bool is_so() const {
+    if (!searched.empty()) {
+      return std::ranges::any_of(searched, [](const sizing::Searched& one) { return one.fits && one.runs; });
+    }
+    if (!compared.empty()) {
       return std::ranges::any_of(compared, [](const Compared& one) { return one.plan.fits && one.plan.runs; });
+    }
     return plan.fits && plan.runs;
   }
 };
@@ -219,7 +222,7 @@ ExitCode run_plan(const Arguments& arguments) {
   } else {
     fmt::print("{}", plan::text_of(answer, views, plan::style_of_output()));
   }
-  return answer.fits() ? kExitDone : kExitNotSo;
+  return answer.is_so() ? kExitDone : kExitNotSo;
 }
 
 }  // namespace rowtide::cli

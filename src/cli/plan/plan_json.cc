@@ -232,6 +232,7 @@ Json to_json(const sizing::Searched& searched) {
           {"dp", searched.dp},
           {"placement", searched.placement ? Json(placement_name(*searched.placement)) : Json(nullptr)},
           {"fits", searched.fits},
+          {"runs", searched.runs},
           {"missing_bytes", searched.missing_bytes},
           {"kv_tokens", searched.kv_tokens},
           {"decode_tok_s", searched.decode_tok_s},

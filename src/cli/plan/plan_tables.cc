@@ -17,8 +17,11 @@ using sizing::Searched;
 
 using Line = std::vector<std::string>;
 
-std::string fits_text(bool fits, std::uint64_t missing_bytes) {
-  if (fits) return "fits";
+/// Of a Plan or of what was searched.
+template <class Looked>
+std::string fits_text(const Looked& looked) {
+  const std::uint64_t missing_bytes = looked.missing_bytes;
+  if (looked.fits) return looked.runs ? "fits" : "fits, no engine";
   return missing_bytes == 0 ? "does not fit" : short_size(static_cast<double>(missing_bytes)) + " short";
 }
 
@@ -103,6 +106,41 @@ void add_speed(std::vector<Line>& lines, const std::vector<Plan>& plans) {
   });
 }
 
+/// All that fits, and for each number of devices what is nearest to it of what does not.
+std::vector<const Searched*> worth_showing(const std::vector<Searched>& searched) {
+  std::vector<const Searched*> shown;
+  for (const Searched& one : searched) {
+    const auto is_nearer = [&one](const Searched& other) {
+      return !other.fits && other.devices == one.devices &&
+             (other.missing_bytes < one.missing_bytes || (other.missing_bytes == one.missing_bytes && &other < &one));
+    };
+    const auto fits = [&one](const Searched& other) { return other.fits && other.devices == one.devices; };
+    if (one.fits || (std::ranges::none_of(searched, fits) && std::ranges::none_of(searched, is_nearer))) {
+      shown.push_back(&one);
+    }
+  }
+  return shown;
+}
+
+Line searched_line(const Searched& one, std::string_view mark, bool is_priced) {
+  Line line = {std::string(mark),
+               fmt::format("{} x {}", one.devices, one.device),
+               fmt::format("{}", one.nodes),
+               fmt::format("{}", one.tp),
+               fmt::format("{}", one.ep),
+               fmt::format("{}", one.dp),
+               placement_cell(one.placement),
+               fits_text(one),
+               grouped(one.kv_tokens),
+               rate_text(one.decode_tok_s),
+               rate_text(one.decode_total_tok_s),
+               rate_text(one.ttft_ms)};
+  if (is_priced) {
+    line.push_back(one.price_per_million_tokens ? fmt::format("{:.2f}", *one.price_per_million_tokens) : "-");
+  }
+  return line;
+}
+
 }  // namespace
 
 std::string comparison_of(const std::vector<std::string>& names, const std::vector<Plan>& plans,
@@ -110,7 +148,7 @@ std::string comparison_of(const std::vector<std::string>& names, const std::vect
   std::vector<Line> lines;
   lines.push_back({""});
   lines.front().insert(lines.front().end(), names.begin(), names.end());
-  add_line(lines, "verdict", plans, [](const Plan& plan) { return fits_text(plan.fits, plan.missing_bytes); });
+  add_line(lines, "verdict", plans, [](const Plan& plan) { return fits_text(plan); });
   add_line(lines, "device", plans, device_cell);
   add_line(lines, "table", plans, [](const Plan& plan) { return placement_cell(plan.placement); });
   add_memory(lines, plans);
@@ -126,30 +164,24 @@ std::string search_text(const std::vector<Searched>& searched, const PageStyle& 
   if (searched.empty()) return "Nothing was found to search.\n";
   const bool is_priced =
       std::ranges::any_of(searched, [](const Searched& one) { return one.price_per_million_tokens.has_value(); });
+  const auto is_to_take = [](const Searched& one) { return one.fits && one.runs; };
+  const auto best = std::ranges::find_if(searched, is_to_take);
   std::vector<Line> lines = {
       {" ", "devices", "nodes", "tp", "ep", "dp", "table", "", "KV tokens", "tok/s", "all tok/s", "TTFT ms"}};
   if (is_priced) lines.front().emplace_back("1 M tokens");
-  for (const Searched& one : searched) {
-    const bool is_best = &one == &searched.front() && one.fits;
-    Line line = {is_best ? (style.utf8 ? "→" : ">") : " ",
-                 fmt::format("{} x {}", one.devices, one.device),
-                 fmt::format("{}", one.nodes),
-                 fmt::format("{}", one.tp),
-                 fmt::format("{}", one.ep),
-                 fmt::format("{}", one.dp),
-                 placement_cell(one.placement),
-                 fits_text(one.fits, one.missing_bytes),
-                 grouped(one.kv_tokens),
-                 rate_text(one.decode_tok_s),
-                 rate_text(one.decode_total_tok_s),
-                 rate_text(one.ttft_ms)};
-    if (is_priced)
-      line.push_back(one.price_per_million_tokens ? fmt::format("{:.2f}", *one.price_per_million_tokens) : "-");
-    lines.push_back(std::move(line));
+  const std::vector<const Searched*> shown = worth_showing(searched);
+  for (const Searched* one : shown) {
+    const bool is_best = best != searched.end() && one == &*best;
+    lines.push_back(searched_line(*one, !is_best ? " " : style.utf8 ? "→" : ">", is_priced));
   }
-  const std::string advice =
-      searched.front().fits ? "Take the first: " + searched.front().verdict : "None fits. " + searched.front().verdict;
-  return columns(lines, 2) + "\n" + wrapped(advice, 0, style.width);
+  std::string text = columns(lines, 2);
+  if (shown.size() < searched.size()) {
+    text += fmt::format("  and {} more that do not fit (--json lists them)\n", searched.size() - shown.size());
+  }
+  const std::string advice = best != searched.end()  ? "Take the marked one: " + best->verdict
+                             : searched.front().fits ? "No engine runs any of them. " + searched.front().verdict
+                                                     : "None fits. " + searched.front().verdict;
+  return text + "\n" + wrapped(advice, 0, style.width);
 }
 
 std::string checklist_text(const std::vector<sizing::Check>& checks, const PageStyle& style) {
