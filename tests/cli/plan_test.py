@@ -459,6 +459,7 @@ class Paths(PlanTest):
     def test_what_the_machine_at_hand_does_with_it(self):
         plan = self.plan(MODEL, "--this-machine")
         self.assertTrue(plan["machine"]["is_this"])
+        self.assertTrue(1e8 < plan["machine"]["bandwidth_bytes_per_s"] < 2e13, plan["machine"])
         self.assertGreater(plan["pools"][-1]["capacity_bytes"], 0)
 
     def published(self, name):
