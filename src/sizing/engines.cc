@@ -101,14 +101,19 @@ const EngineData& engine_data() {
   return data;
 }
 
-/// How near a report is to what is asked: the model's family counts most, then the device, then whether it drafts.
+constexpr int kSameDevice = 4, kSameMemory = 2, kSameDrafts = 1, kAllSame = 15;
+
+/// How near a report is to what is asked: the model's family counts most, then the device or at least its kind, since
+/// fixed times of a machine with one memory and a link between nodes are not those of a card; then whether it drafts.
 int nearness(const OverheadReport& report, const Model& model, const Device& device, bool speculates) {
-  return (report.family == model.family ? 4 : 0) + (report.device == device.id ? 2 : 0) +
-         (report.speculates == speculates ? 1 : 0);
+  const auto reported = known_device(report.device);
+  const bool same_memory = reported && reported->is_unified == device.is_unified;
+  return (report.family == model.family ? 8 : 0) + (report.device == device.id ? kSameDevice : 0) +
+         (same_memory ? kSameMemory : 0) + (report.speculates == speculates ? kSameDrafts : 0);
 }
 
 std::string as_of(const OverheadReport& report, int near) {
-  if (near == 7) return report.overhead.source;
+  if (near == kAllSame) return report.overhead.source;
   const auto device = known_device(report.device);
   return fmt::format("estimate, as of the nearest report ({} on {}{}): {}", report.family,
                      device ? device->name : report.device, report.speculates ? " with drafts" : "",

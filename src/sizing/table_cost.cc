@@ -45,6 +45,9 @@ class Coster {
  private:
   bool is_read() const { return placement_ == Placement::kNvme; }
   double per_node(double of_all) const { return of_all / std::max(request_.nodes, 1u); }
+  /// Whether a pass waits for all rows before it begins: llama.cpp gathers as the graph begins, and the disk tiers of
+  /// vLLM, all of them forks', stage rows before the forward pass.
+  bool reads_before_all() const { return engine_ == EngineId::kLlamaCpp || (engine_ == EngineId::kVllm && is_read()); }
   double bytes_of_node() const;
   double bytes_per_s() const;
   double row_bytes_mean() const;
@@ -113,10 +116,8 @@ double Coster::added_us(const Batch& batch, const std::vector<double>& table_us)
   double added = 0, come = 0;
   for (std::size_t i = 0; i < table_us.size(); ++i) {
     come += table_us[i];
-    // llama.cpp gathers as the graph begins, and all of the graph waits.
-    const double before = engine_ == EngineId::kLlamaCpp || request_.model.layers == 0
-                              ? 0
-                              : batch.pass_us * request_.model.tables[i].layer / request_.model.layers;
+    const double before =
+        reads_before_all() ? 0 : batch.pass_us * request_.model.tables[i].layer / std::max(request_.model.layers, 1u);
     added += std::max(0.0, come - before - added);
   }
   return added;
@@ -190,6 +191,8 @@ std::vector<std::string> Coster::assumptions() const {
   if (request_.nodes > 1) texts.push_back("rows are spread evenly over the nodes, as with heads dealt out in turn");
   if (engine_ == EngineId::kLlamaCpp) {
     texts.push_back("llama.cpp gathers rows as its graph begins: nothing hides them within a step or chunk");
+  } else if (reads_before_all()) {
+    texts.push_back("forks of vLLM with a disk tier stage rows before the pass begins: nothing hides them");
   } else if (model.first_table_layer() == 0) {
     texts.push_back("rows are needed before the first layer: nothing hides them");
   } else {

@@ -15,7 +15,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Request request_of(std::string_view model, std::string_view precision, std::string_view device, std::uint32_t devices = 1) {
+Request request_of(std::string_view model, std::string_view precision, std::string_view device,
+                   std::uint32_t devices = 1) {
   Request request;
   request.model = *known_model(model, precision);
   request.machine = machine_of(*known_device(device));
@@ -121,6 +122,21 @@ TEST(SpeedTest, AnchorsOfQwenQ4OnOneSpark) {
   EXPECT_NEAR(term_ms(speed.step, "engine's fixed time"), 22, 1e-9);
 }
 
+TEST(SpeedTest, PrefillIsWhatTheEngineReaches) {
+  Request request = qwen_q4_on_a_spark();
+  EXPECT_NEAR(estimate_speed(request, EngineId::kLlamaCpp, nullptr).prefill_tok_s, 798, 798 * 0.1);
+  request = request_of("Qwen3.8-Flash-Next", "NVFP4", "dgx-spark");
+  EXPECT_NEAR(estimate_speed(request, EngineId::kVllm, nullptr).prefill_tok_s, 2231, 2231 * 0.1);
+}
+
+// A report of machines whose ranks meet over a network says little of cards.
+TEST(SpeedTest, FixedTimesComeFromTheSameKindOfMachine) {
+  const Request request = request_of("DeepSeek-V4.1-Flash", "", "h200", 8);
+  const StepOverhead overhead = step_overhead(EngineId::kVllm, request.model, request.machine.device, true);
+  EXPECT_LT(overhead.ms, 10);
+  EXPECT_THAT(overhead.source, HasSubstr("nearest report"));
+}
+
 // Steps of the one-Spark recipe with the whole draft head, of which only the one of one stream is an input.
 TEST(SpeedTest, StepsOfManyStreamsWithDraftsAreAsPublished) {
   Request request = request_of("Qwen3.8-Flash-Next", "NVFP4-MXFP8", "dgx-spark");
@@ -143,7 +159,8 @@ TEST(SpeedTest, EveryTermSaysHowItWasMadeAndEveryAssumptionIsText) {
     }
   }
   const std::string all = std::accumulate(speed.assumptions.begin(), speed.assumptions.end(), std::string());
-  for (const char* word : {"all-reduces", "DSpark", "experts", "first token", "estimate"}) EXPECT_THAT(all, HasSubstr(word));
+  for (const char* word : {"all-reduces", "DSpark", "experts", "first token", "estimate"})
+    EXPECT_THAT(all, HasSubstr(word));
 }
 
 TEST(SpeedTest, APromptTakesItsChunksAndItsLastGivesTheFirstToken) {
@@ -166,7 +183,8 @@ TEST(SpeedTest, OfACausalEncoderDecoderAPromptsEndGoesThroughAllLayers) {
   const double whole = estimate_speed(request, EngineId::kVllm, nullptr).ttft_ms;
   EXPECT_LT(half, whole);
   request.model.prefill_share = 0.5;
-  request.model.attention = {{.kind = Attention::Kind::kWindow, .name = "window", .layers = 10, .readers = 10, .window = 128}};
+  request.model.attention = {
+      {.kind = Attention::Kind::kWindow, .name = "window", .layers = 10, .readers = 10, .window = 128}};
   EXPECT_NEAR(estimate_speed(request, EngineId::kVllm, nullptr).ttft_ms, whole, whole * 0.01);
 }
 
@@ -186,8 +204,13 @@ TEST(SpeedTest, RanksShareTheWeightsAndPayForTheirExchange) {
 
 TEST(SpeedTest, SparseAttentionReadsItsBestBlocksAndAllOfItsIndexKeys) {
   Request request = small();
-  request.model.attention = {{.kind = Attention::Kind::kSparse, .name = "sparse", .layers = 2, .readers = 2, .values = 1000,
-                              .index_values = 100, .attended_most = 2048}};
+  request.model.attention = {{.kind = Attention::Kind::kSparse,
+                              .name = "sparse",
+                              .layers = 2,
+                              .readers = 2,
+                              .values = 1000,
+                              .index_values = 100,
+                              .attended_most = 2048}};
   request.kv = KvType::kBf16;
   const double short_bytes = kv_traffic(request, {1, 1, 1000, 1}).bytes;
   EXPECT_NEAR(short_bytes, 2.0 * (1000 + 1) * 2200, 1);

@@ -14,7 +14,8 @@ using ::testing::HasSubstr;
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
-Request request_of(std::string_view model, std::string_view precision, std::string_view device, std::uint32_t devices = 1) {
+Request request_of(std::string_view model, std::string_view precision, std::string_view device,
+                   std::uint32_t devices = 1) {
   Request request;
   request.model = *known_model(model, precision);
   request.machine = machine_of(*known_device(device));
@@ -58,7 +59,8 @@ TEST(TableCostTest, DraftsAreLookedUpTooAndSoAreAllStreams) {
   Speed speed = round_speed();
   speed.tokens_per_step = 2.5;
   speed.decode_tok_s = 125;  // 50 steps
-  EXPECT_NEAR(table_cost(request, EngineId::kSglang, Placement::kNvme, 0, speed).reads_per_s_decode, 50 * 16 * 16, 1e-6);
+  EXPECT_NEAR(table_cost(request, EngineId::kSglang, Placement::kNvme, 0, speed).reads_per_s_decode, 50 * 16 * 16,
+              1e-6);
 }
 
 TEST(TableCostTest, ValuesAndScalesApartAreTwoReads) {
@@ -93,6 +95,9 @@ TEST(TableCostTest, LlamaCppHidesNothingOthersWhatFitsBehindTheLayersBefore) {
   const TableCost llama = cost_of(request, EngineId::kLlamaCpp, Placement::kNvme, 4 * kGiB);
   EXPECT_EQ(llama.us_per_step_added, llama.us_per_step);
   EXPECT_THAT(llama.assumptions, Contains(HasSubstr("nothing hides")));
+  const TableCost fork = cost_of(request, EngineId::kVllm, Placement::kNvme, 4 * kGiB);
+  EXPECT_EQ(fork.us_per_step_added, fork.us_per_step);
+  EXPECT_LT(cost_of(request, EngineId::kVllm, Placement::kPinned, 0).us_per_step_added, 1);
   const TableCost sglang = cost_of(request, EngineId::kSglang, Placement::kNvme, 4 * kGiB);
   EXPECT_EQ(sglang.us_per_step_added, 0);  // a step's 48th takes longer than these reads
   EXPECT_TRUE(sglang.is_hidden_decode);
@@ -110,11 +115,11 @@ TEST(TableCostTest, RowsNeededBeforeTheFirstLayerAreNeverHidden) {
 TEST(TableCostTest, ALaterTableHidesBehindMoreLayers) {
   Request request = request_of("DeepSeek-V4.1-Flash", "", "dgx-spark", 4);
   const Speed speed = round_speed();  // a step of 20 ms: 0.5 ms a layer
-  const TableCost both = table_cost(request, EngineId::kVllm, Placement::kNvme, 0, speed);
+  const TableCost both = table_cost(request, EngineId::kSglang, Placement::kNvme, 0, speed);
   EXPECT_EQ(both.us_per_step_added, 0);
   request.machine.drive.serial_us = 3'000;
   const double one_us = both.us_per_step / 2 + 3'000 - 80;
-  const TableCost slow = table_cost(request, EngineId::kVllm, Placement::kNvme, 0, speed);
+  const TableCost slow = table_cost(request, EngineId::kSglang, Placement::kNvme, 0, speed);
   EXPECT_NEAR(slow.us_per_step_added, one_us - 500, 5);  // the second's come long before layer 14
 }
 
@@ -139,7 +144,8 @@ TEST(TableCostTest, NodesShareATableInMemoryAndEachHasTheCheckpointOnDisk) {
   EXPECT_NEAR(static_cast<double>(cost_of(request, EngineId::kVllm, Placement::kNvme, kGiB).bytes), 202.8e9, 0.1e9);
   // Caches of eight nodes hold parts of the same bundles.
   const Request one = request_of("DeepSeek-V4.1-Flash", "", "b300", 1);
-  EXPECT_NEAR(cost_of(request, EngineId::kVllm, Placement::kNvme, kGiB).hit_share, hit_share(one.model, 8 * kGiB), 1e-9);
+  EXPECT_NEAR(cost_of(request, EngineId::kVllm, Placement::kNvme, kGiB).hit_share, hit_share(one.model, 8 * kGiB),
+              1e-9);
 }
 
 RC_GTEST_PROP(TableCostProperty, ALargerCacheNeverCostsMore, ()) {
