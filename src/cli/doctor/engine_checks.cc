@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/doctor/checks.h"
+#include "cli/llama_server.h"
 
 namespace rowtide::cli::doctor {
 namespace {
@@ -11,7 +12,7 @@ Finding check_llama_server(const EngineProbe& probe) {
   Finding found{"llama_server", Group::kEngine, Level::kOk, "", "", ""};
   if (probe.llama_server.empty()) {
     found.level = Level::kNote;
-    found.finding = "no llama-server in PATH";
+    found.finding = "no llama-server in PATH, nor beside this program";
     found.meaning = "rowtide generate and try need none; to serve a model, llama-server does";
     found.fix = "install llama.cpp v0.5.0 or v0.6.0 and add its folder to PATH: export PATH=$PATH:FOLDER";
     return found;
@@ -30,19 +31,6 @@ Finding check_llama_server(const EngineProbe& probe) {
 
 std::string with_reason(std::string text, const EngineProbe& probe) {
   return probe.reason.empty() ? text : fmt::format("{}: {}", text, probe.reason);
-}
-
-/// What mends a refusal, by the reason given (docs/llama-cpp.md).
-std::string refusal_fix(const EngineProbe& probe) {
-  const auto says = [&](std::string_view words) { return probe.reason.find(words) != std::string::npos; };
-  if (says("not serving")) return "set or unset that variable, as the line says";
-  if (says("API version")) return "use llama.cpp v0.5.0 or v0.6.0, whose backend API is 2 or 3, or a newer Rowtide";
-  if (says("no CPU backend")) return "start llama-server from, or beside, its own libraries";
-  if (says("undefined symbol")) return "use a llama.cpp that is built with shared libraries";
-  if (probe.reason.empty()) {
-    return "use a llama.cpp with shared libraries and dynamic backends (GGML_BACKEND_DL=ON), such as its releases";
-  }
-  return "see what it says: GGML_BACKEND_PATH=... llama-server --list-devices";
 }
 
 Finding check_tried_plug_in(const EngineProbe& probe) {
@@ -72,7 +60,7 @@ Finding check_tried_plug_in(const EngineProbe& probe) {
       found.level = Level::kProblem;
       found.finding = with_reason("llama-server goes on without " + probe.plug_in, probe);
       found.meaning = "models run, but their tables are not served by Rowtide, and nothing else would tell";
-      found.fix = refusal_fix(probe);
+      found.fix = plug_in_refusal_fix(probe.reason);
       return found;
     case Plugin::kEnded:
       found.level = Level::kProblem;

@@ -4,18 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "base/printable.h"
 #include "cli/doctor/limited_run.h"
 #include "cli/failure.h"
+#include "cli/llama_server.h"
 
 extern char** environ;
 
@@ -24,37 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kPluginFile = "librowtide-ggml.so";
-constexpr const char* kPluginVariable = "GGML_BACKEND_PATH";
-constexpr std::string_view kSign = "/memfd:rowtide-status";  // docs/llama-cpp.md
-constexpr std::string_view kDeviceName = "Rowtide";          // as ggml lists the plug-in's device
-
-std::string program_in(const std::string& search_path, const std::string& name) {
-  for (std::size_t at = 0; at <= search_path.size();) {
-    const std::string folder = search_path.substr(at, search_path.find(':', at) - at);
-    const std::string path = (folder.empty() ? "." : folder) + "/" + name;
-    std::error_code absent;
-    if (fs::is_regular_file(path, absent) && ::access(path.c_str(), X_OK) == 0) return path;
-    at += folder.size() + 1;
-  }
-  return {};
-}
-
-void find_plug_in(EngineProbe& probe) {
-  std::error_code absent;
-  if (const char* named = std::getenv(kPluginVariable); named != nullptr && *named != '\0') {
-    probe.plug_in = named;
-    probe.from_environment = true;
-    probe.plug_in_missing = !fs::is_regular_file(named, absent);
-    return;
-  }
-  const fs::path folder = fs::read_symlink("/proc/self/exe", absent).parent_path();
-  for (const fs::path& candidate : {folder, folder.parent_path() / ROWTIDE_LIBRARY_FOLDER}) {
-    if (!fs::is_regular_file(candidate / kPluginFile, absent)) continue;
-    probe.plug_in = (candidate / kPluginFile).string();
-    return;
-  }
-}
+constexpr std::string_view kDeviceName = "Rowtide";  // as ggml lists the plug-in's device
 
 /// This process's, with `plug_in` to be loaded if it is not empty, and without what would have the server do more.
 std::vector<std::string> server_environment(const std::string& plug_in) {
@@ -66,34 +33,6 @@ std::vector<std::string> server_environment(const std::string& plug_in) {
   }
   if (!plug_in.empty()) variables.push_back(std::string(kPluginVariable) + "=" + plug_in);
   return variables;
-}
-
-/// The first line of `text` that holds one of `words`, without what stands before it.
-template <std::size_t n>
-std::string line_with(const std::string& text, const std::array<std::string_view, n>& words) {
-  for (const std::string_view word : words) {
-    const std::size_t at = text.find(word);
-    if (at != std::string::npos) return printable(text.substr(at, text.find('\n', at) - at));
-  }
-  return {};
-}
-
-/// Why a server does without the plug-in, in its own words or the plug-in's.
-std::string reason_in(const std::string& output) {
-  static constexpr std::array<std::string_view, 6> kReasons = {"rowtide: not serving", "incompatible API version",
-                                                               "failed to load ",      "failed to initialize",
-                                                               "undefined symbol",     "no CPU backend found"};
-  return line_with(output, kReasons);
-}
-
-bool has_sign(pid_t process) {
-  std::error_code failed;
-  const fs::path descriptors = "/proc/" + std::to_string(process) + "/fd";
-  for (fs::directory_iterator at(descriptors, failed), end; !failed && at != end; at.increment(failed)) {
-    std::error_code gone;
-    if (fs::read_symlink(at->path(), gone).string().starts_with(kSign)) return true;
-  }
-  return false;
 }
 
 /// A model that a server opens and then waits for: a pipe that nobody has written into. Its name is gone before a
@@ -130,8 +69,7 @@ class PipeModel {
 
 void ask_for_version(EngineProbe& probe, std::chrono::milliseconds limit) {
   const LimitedRun run = run_limited(probe.llama_server, {"--version"}, server_environment(""), limit);
-  static constexpr std::array<std::string_view, 1> kVersion = {"version:"};
-  const std::string line = line_with(run.output, kVersion);
+  const std::string line = line_with(run.output, {"version:"});
   if (run.succeeded() && !line.empty()) {
     probe.version = line;
   } else if (run.end == LimitedRun::End::kTimeOut) {
@@ -149,12 +87,12 @@ void open_a_model(EngineProbe& probe, std::chrono::milliseconds limit) {
   bool serves = false;
   const auto far_enough = [&](pid_t server) {
     const bool opened = model.is_opened();
-    serves = has_sign(server);
+    serves = sign_of(server).has_value();
     return serves || opened;
   };
   const LimitedRun run = run_limited(probe.llama_server, {"-m", model.path(), "--host", "127.0.0.1", "--port", "0"},
                                      server_environment(probe.plug_in), limit, far_enough);
-  probe.reason = reason_in(run.output);
+  probe.reason = plug_in_refusal_reason(run.output);
   if (serves) {
     probe.outcome = EngineProbe::Plugin::kServes;
   } else if (run.end == LimitedRun::End::kStopped) {
@@ -169,7 +107,7 @@ void open_a_model(EngineProbe& probe, std::chrono::milliseconds limit) {
 
 void list_devices(EngineProbe& probe, std::chrono::milliseconds limit) {
   const LimitedRun run = run_limited(probe.llama_server, {"--list-devices"}, server_environment(probe.plug_in), limit);
-  if (probe.reason.empty()) probe.reason = reason_in(run.output);
+  if (probe.reason.empty()) probe.reason = plug_in_refusal_reason(run.output);
   const bool listed = run.output.find("  " + std::string(kDeviceName) + ":") != std::string::npos;
   if (!run.succeeded() || !listed) return;
   const bool ended = probe.outcome == EngineProbe::Plugin::kEnded;
@@ -180,8 +118,11 @@ void list_devices(EngineProbe& probe, std::chrono::milliseconds limit) {
 
 EngineProbe probe_engine(const std::string& search_path, std::chrono::milliseconds limit) {
   EngineProbe probe;
-  probe.llama_server = program_in(search_path, "llama-server");
-  find_plug_in(probe);
+  probe.llama_server = find_llama_server(search_path);
+  const PlugIn plug_in = find_plug_in();
+  probe.plug_in = plug_in.path;
+  probe.from_environment = plug_in.from_environment;
+  probe.plug_in_missing = plug_in.is_missing;
   if (probe.llama_server.empty()) return probe;
   try {
     ask_for_version(probe, limit);

@@ -17,7 +17,7 @@ struct EngineProbe {
     kTimeOut,
   };
 
-  std::string llama_server;       // its path; empty: none in PATH
+  std::string llama_server;       // its path; empty: none
   std::string version;            // in its own words; empty: it does not tell
   std::string version_failure;    // why not, as "was killed by signal 11"
   std::string plug_in;            // its path; empty: none
@@ -28,11 +28,10 @@ struct EngineProbe {
   std::string reason;  // the line in which the server or the plug-in says why; may be empty
 };
 
-/// Looks for llama-server in the folders of `search_path` (as the variable PATH), and for the plug-in:
-/// GGML_BACKEND_PATH of the environment, else beside this program, or where both were installed. Then starts the
-/// server, up to three times and for at most `limit` each: for its version; with the plug-in and a model that is a
-/// pipe, which it waits to be written into; and, if the sign is not up by then, for its devices. Its settings from
-/// LLAMA_ARG_... variables are left out, so nothing is downloaded.
+/// Looks for both (cli/llama_server.h), llama-server in the folders of `search_path` first. Then starts the server, up
+/// to three times and for at most `limit` each: for its version; with the plug-in and a model that is a pipe, which it
+/// waits to be written into; and, if the sign is not up by then, for its devices. Its settings from LLAMA_ARG_...
+/// variables are left out, so nothing is downloaded.
 EngineProbe probe_engine(const std::string& search_path, std::chrono::milliseconds limit = std::chrono::seconds(10));
 
 }  // namespace rowtide::cli::doctor
