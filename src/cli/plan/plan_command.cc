@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <deque>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/plan/plan_arguments.h"
 #include "cli/plan/plan_json.h"
 #include "cli/plan/plan_page.h"
 #include "cli/terminal.h"
@@ -30,43 +30,6 @@ struct Views {
   bool search = false, explain = false, checklist = false;
   std::vector<std::string> compare;
 };
-
-/// An option of the sizing engine's list, as given.
-struct GivenOption {
-  const sizing::PlanOption& option;
-  std::optional<std::string> value;
-  bool is_set = false;  // of a flag
-};
-
-std::string heading_of(std::string_view group) {
-  std::string text(group);
-  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
-  return text;
-}
-
-void declare(ArgumentParser& parser, std::deque<GivenOption>& given) {
-  for (const sizing::PlanOption& option : sizing::plan_options()) {
-    GivenOption& one = given.emplace_back(GivenOption{option, std::nullopt, false});
-    const std::string name = fmt::format("--{}", option.name);
-    parser.heading(heading_of(option.group));
-    if (option.value_name.empty()) {
-      parser.flag(name, one.is_set, option.help);
-    } else {
-      parser.optional(name, option.value_name, one.value, option.help);
-    }
-  }
-}
-
-/// In the order of the list, so that of two values that will not do the same one is named whatever the order given.
-PlanOptions options_of(const std::optional<std::string>& path, const std::deque<GivenOption>& given) {
-  PlanOptions options;
-  if (path) check(set_plan_option(options, "path", *path));
-  for (const GivenOption& one : given) {
-    if (one.value) check(set_plan_option(options, one.option.name, *one.value));
-    if (one.is_set) check(set_plan_option(options, one.option.name, ""));
-  }
-  return options;
-}
 
 Plan plan_for(const PlanOptions& options) { return make_plan(opened(resolve(options))); }
 
@@ -213,7 +176,7 @@ ExitCode run_plan(const Arguments& arguments) {
   parser.flag("--search", views.search, "the smallest numbers of devices and ranks that fit, up to --devices");
   parser.list("--compare", "NAME...", views.compare, "side by side: devices, or places of the table: nvme,host");
   parser.flag("--checklist", views.checklist, "what to verify on the real machine, with the commands");
-  plan::declare(parser, given);
+  plan::declare_options(parser, given);
   if (!parser.parse(arguments)) return kExitDone;
 
   const plan::Answer answer = plan::answer_to(plan::options_of(path, given), views);
