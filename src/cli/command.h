@@ -22,6 +22,7 @@ ExitCode run_generate(const Arguments& arguments);
 ExitCode run_bench(const Arguments& arguments);
 ExitCode run_calibrate(const Arguments& arguments);
 ExitCode run_plan(const Arguments& arguments);
+ExitCode run_serve(const Arguments& arguments);
 ExitCode run_ui(const Arguments& arguments);
 ExitCode run_try(const Arguments& arguments);
 

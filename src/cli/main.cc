@@ -18,7 +18,7 @@
 namespace rowtide::cli {
 namespace {
 
-constexpr std::array<Command, 10> kCommands = {{
+constexpr std::array<Command, 11> kCommands = {{
     {"doctor", "what this machine can do, what is wrong with it, and what mends it", run_doctor},
     {"inspect", "what is in a checkpoint", run_inspect},
     {"address", "token ids to row ids", run_address},
@@ -27,6 +27,7 @@ constexpr std::array<Command, 10> kCommands = {{
     {"try", "llama.cpp by itself against Rowtide, on this machine and model", run_try},
     {"bench", "measures rows and caches on this machine", run_bench},
     {"plan", "what of a model fits where on which machine, how fast it will be, what to type", run_plan},
+    {"serve", "llama-server with the plug-in and a plan's flags, watched until it is stopped", run_serve},
     {"ui", "a page on which plans are explored, in a browser on this machine", run_ui},
     {"calibrate", "what a drive can do, and the depth to read it at", run_calibrate},
 }};
