@@ -71,11 +71,6 @@ sizing::Plan plan_for(const ServeArguments& given) {
   sizing::PlanOptions options = plan::options_of(given.model, given.options);
   options.engine = engine_key(sizing::EngineId::kLlamaCpp);
   options.this_machine = options.this_machine || options.device.empty();
-  // A request to tell the speed by, of the usual length or what a small context holds.
-  if (options.context) {
-    options.output = std::min(options.output, std::max<std::uint64_t>(1, *options.context / 4));
-    options.prompt = std::min(options.prompt, std::max<std::uint64_t>(1, *options.context - options.output));
-  }
   return make_plan(opened(resolve(options)));
 }
 
