@@ -39,9 +39,10 @@ TEST(UiHttp, WhatIsNoRequestIsMalformed) {
        {std::string(), std::string("\r\n\r\n"), "GET / HTTP/2.0\r\n" + host, "GET /\r\n" + host,
         "get / HTTP/1.1\r\n" + host, "GET http://localhost/ HTTP/1.1\r\n" + host, "GET  / HTTP/1.1\r\n" + host,
         "GET / HTTP/1.1 \r\n" + host, "GET /?a=%4 HTTP/1.1\r\n" + host, "GET /?a=%zz HTTP/1.1\r\n" + host,
-        "GET /?path=/a%00b HTTP/1.1\r\n" + host, std::string("GET / HTTP/1.1\r\n\r\n"),
-        "GET / HTTP/1.1\r\nHost: localhost\r\n" + host, "GET / HTTP/1.1\r\n continued\r\n" + host,
-        "GET / HTTP/1.1\r\nna me: x\r\n" + host, "GET / HTTP/1.1\r\nno colon\r\n" + host}) {
+        "GET /?path=/a%00b HTTP/1.1\r\n" + host, "GET /?path=/a" + std::string(1, '\0') + "b HTTP/1.1\r\n" + host,
+        std::string("GET / HTTP/1.1\r\n\r\n"), "GET / HTTP/1.1\r\nHost: localhost\r\n" + host,
+        "GET / HTTP/1.1\r\n continued\r\n" + host, "GET / HTTP/1.1\r\nna me: x\r\n" + host,
+        "GET / HTTP/1.1\r\nno colon\r\n" + host}) {
     const auto request = parse_http_request(text);
     ASSERT_FALSE(request) << text;
     EXPECT_EQ(request.error().code, ErrorCode::kMalformed);

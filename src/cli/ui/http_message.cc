@@ -116,6 +116,8 @@ std::optional<std::string> HttpRequest::header(std::string_view name) const {
 }
 
 Result<HttpRequest> parse_http_request(std::string_view text) {
+  auto is_control = [](unsigned char c) { return (c < ' ' && c != '\r' && c != '\n' && c != '\t') || c == 0x7f; };
+  if (std::ranges::any_of(text, is_control)) return malformed("the request holds control characters");
   HttpRequest request;
   std::string_view line = take_until(text, "\r\n");
   request.method = take_until(line, " ");
