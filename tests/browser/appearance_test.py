@@ -3,10 +3,11 @@ asks nothing of any other machine."""
 import unittest
 import urllib.parse
 
-from explorer import BrowserTest, settle
+from explorer import BrowserTest, settle, until
 
 FITS = "?model=Qwen3.8-Flash-Next&precision=NVFP4&device=dgx-spark"
 TOO_LARGE = "?model=DeepSeek-V4.1-Flash&device=rtx-5090&placement=device&concurrency=8"
+RUNS_NOWHERE = "?model=Qwen3.8-Flash-Next&precision=Q4&device=dgx-spark&engine=vllm"
 REFUSED = FITS + "&context=many"
 PINNED = FITS + "&pin=model%3DLlama-3.1-8B%26device%3Drtx-5090&pin=model%3DQwen3-30B-A3B%26device%3Dh100"
 
@@ -50,7 +51,7 @@ OPEN_ALL = "document.querySelectorAll('details').forEach((node) => { node.open =
 
 class Appearance(BrowserTest):
     def test_a_phone_needs_no_sideways_scroll(self):
-        for query in [FITS, TOO_LARGE, REFUSED, PINNED]:
+        for query in [FITS, TOO_LARGE, RUNS_NOWHERE, REFUSED, PINNED]:
             with self.subTest(query):
                 page = self.open(query, width=360, height=740)
                 self.assertEqual(page.evaluate(OVERFLOW), [False, []])
@@ -63,11 +64,11 @@ class Appearance(BrowserTest):
         self.assertIn("Fits", strip.inner_text())
         self.assertLessEqual(strip.bounding_box()["y"] + strip.bounding_box()["height"], 741)
         strip.click()
-        page.wait_for_function("document.querySelector('#verdict').getBoundingClientRect().top < 200")
+        until(page, "document.querySelector('#verdict').getBoundingClientRect().top < 200")
 
     def test_text_has_contrast_in_light_and_dark(self):
         for scheme in ["light", "dark"]:
-            for query in [FITS, TOO_LARGE, REFUSED, PINNED]:
+            for query in [FITS, TOO_LARGE, RUNS_NOWHERE, REFUSED, PINNED]:
                 with self.subTest(scheme, query=query):
                     page = self.open(query, color_scheme=scheme)
                     page.evaluate(OPEN_ALL)

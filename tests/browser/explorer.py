@@ -38,10 +38,19 @@ class Browser:
         return page
 
 
+def until(page, expression):
+    """Waits until it is true. Playwright's own way has the page evaluate a string, which its policy forbids."""
+    for _ in range(100):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"ten seconds and still not: {expression}")
+
+
 def settle(page):
     """Waits until the page shows what was chosen last."""
     page.wait_for_timeout(250)  # longer than the page waits after a keystroke
-    page.wait_for_function("!document.querySelector('#results').hasAttribute('aria-busy')")
+    until(page, "!document.querySelector('#results').hasAttribute('aria-busy')")
 
 
 def plan_of_program(**options):

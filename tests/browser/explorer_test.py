@@ -2,7 +2,7 @@
 import re
 import unittest
 
-from explorer import BrowserTest, plan_of_program, settle
+from explorer import BrowserTest, plan_of_program, settle, until
 
 SPARK = "?model=Qwen3.8-Flash-Next&precision=NVFP4&device=dgx-spark"
 
@@ -43,6 +43,13 @@ class Choosing(BrowserTest):
         after = (text(page, "#verdict"), bytes_told(page, "#pools .legend"), page.eval_on_selector_all("#pools .segment", "n => n.map((s) => s.style.width)"))
         for was, now in zip(before, after):
             self.assertNotEqual(was, now)
+
+    def test_what_fits_and_the_engine_cannot_run_is_said(self):
+        page = self.open("?model=Qwen3.8-Flash-Next&precision=Q4&device=dgx-spark&engine=vllm")
+        plan = plan_of_program(model="Qwen3.8-Flash-Next", precision="Q4", device="dgx-spark", engine="vllm")
+        self.assertEqual((plan["fits"], plan["runs"]), (True, False))
+        self.assertEqual(text(page, "#verdict h2 span >> nth=1"), "Fits, but vLLM cannot run it")
+        self.assertIn("vLLM cannot run it", page.inner_text("#announcement"))
 
     def test_precisions_are_those_of_the_model(self):
         page = self.open("?model=DeepSeek-V4.1-Flash&device=dgx-spark&devices=4")
@@ -253,7 +260,7 @@ class Comparing(BrowserTest):
         settle(page)
         self.assertEqual(page.locator(".side").count(), 3)
         again = self.open(page.url.split("/", 3)[3])
-        again.wait_for_function("document.querySelectorAll('.side dl').length === 3")
+        until(again, "document.querySelectorAll('.side dl').length === 3")
         self.assertEqual(text(again, "#compare"), text(page, "#compare"))
         again.locator(".side").nth(1).get_by_role("button", name="Show").click()
         settle(again)

@@ -1,5 +1,5 @@
 // Plans side by side: the one on the page, and up to two that were pinned. Pins travel in the link.
-import { el, figure, placementText, show, size, timeText, count } from "./text.js";
+import { el, figure, outcome, placementText, show, size, timeText, count } from "./text.js";
 
 const pinsMost = 2;
 
@@ -11,6 +11,7 @@ function facts(plan) {
   const price = plan.price_per_million_tokens;
   return [
     ["Fits", plan.fits ? "✓ yes" : el("span", {}, "✕ ", size(plan.missing_bytes), " short")],
+    ["Runs", plan.runs ? `✓ ${plan.engine}` : `! not with ${plan.engine}`],
     ["Table", table ? placementText(table.placement) : "none"],
     ["Tokens in memory", count(kv.tokens)],
     ["Decode, one stream", `${figure(speed.decode_tok_s)} tok/s`],
@@ -70,7 +71,7 @@ export class Comparison {
     const [machine, model] = entry.plan
       ? [machineText(entry.plan.machine), `${entry.plan.model.name} ${entry.plan.model.precision}`]
       : [asked.get("device") ?? "this machine", asked.get("model") ?? asked.get("path") ?? ""];
-    return el("div", { class: `side ${entry.plan?.fits ? "good" : "bad"}` }, el("p", { class: "fine" }, title), el("h3", {}, machine), el("p", { class: "fine" }, model), inside, el("div", { class: "side-actions" }, ...actions));
+    return el("div", { class: `side ${entry.plan ? outcome(entry.plan).kind : ""}` }, el("p", { class: "fine" }, title), el("h3", {}, machine), el("p", { class: "fine" }, model), inside, el("div", { class: "side-actions" }, ...actions));
   }
 
   #button(text, key, act) {

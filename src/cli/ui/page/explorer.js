@@ -2,7 +2,7 @@
 import { Controls } from "./controls.js";
 import { Comparison } from "./compare.js";
 import { showPlan } from "./plan_view.js";
-import { copy, el, show, timeText, figure, sizeText } from "./text.js";
+import { copy, el, figure, outcome, show, timeText } from "./text.js";
 
 const results = document.getElementById("results");
 const strip = document.getElementById("strip");
@@ -23,8 +23,8 @@ export async function fetchPlan(options, signal) {
 }
 
 function spoken(plan) {
-  const fits = plan.fits ? "Fits" : `Does not fit, ${sizeText(plan.missing_bytes)} short`;
-  return plan.fits ? `${fits}. About ${figure(plan.speed.decode_tok_s)} tokens a second, first token after ${timeText(plan.speed.ttft_ms)}.` : `${fits}.`;
+  const { words } = outcome(plan);
+  return plan.fits ? `${words}. About ${figure(plan.speed.decode_tok_s)} tokens a second, first token after ${timeText(plan.speed.ttft_ms)}.` : `${words}.`;
 }
 
 function showLink() {
@@ -57,8 +57,8 @@ async function update() {
     results.classList.remove("stale");
     comparison.setCurrent(options, plan);
     show(results, ...showPlan(plan, { announce, place: (placement) => controls.set("placement", placement), comparison: comparison.node }));
-    strip.className = `strip ${plan.fits ? "good" : "bad"}`;
-    strip.textContent = plan.fits ? `✓ ${spoken(plan)}` : `✕ ${spoken(plan)}`;
+    strip.className = `strip ${outcome(plan).kind}`;
+    strip.textContent = `${outcome(plan).sign} ${spoken(plan)}`;
     if (announcement.textContent !== spoken(plan)) announce(spoken(plan));
   } catch (error) {
     if (error.name !== "AbortError") showFailure(error);

@@ -2,7 +2,7 @@
 import { meter, stackedBar } from "./bars.js";
 import { hitShareCurve } from "./curve.js";
 import { recipeTabs } from "./recipes.js";
-import { count, el, figure, percent, placementText, size, sizeText, timeText } from "./text.js";
+import { count, decimalText, el, figure, outcome, percent, placementText, size, sizeText, timeText } from "./text.js";
 
 const card = (id, title, ...children) => el("section", { class: "card", id }, el("h2", {}, title), ...children);
 const list = (className, texts) => el("ul", { class: className }, ...texts.map((text) => el("li", {}, text)));
@@ -11,11 +11,11 @@ const tile = (name, value, detail) => el("div", { class: "tile" }, el("dt", {}, 
 
 function verdict(plan) {
   const { speed, kv, table, load, targets } = plan;
+  const { kind, sign, words } = outcome(plan);
   const estimate = plan.fits ? "estimate" : "estimate, if it fitted";
   const against = (isMet, words) => el("span", {}, estimate, el("b", { class: isMet ? "good" : "bad" }, `${isMet ? "✓" : "✕"} ${words}`));
-  const head = plan.fits ? "Fits" : el("span", {}, "Does not fit: ", size(plan.missing_bytes), " short");
-  return el("section", { class: `card verdict ${plan.fits ? "good" : "bad"}`, id: "verdict" },
-    el("h2", {}, el("span", { class: "sign", "aria-hidden": "true" }, plan.fits ? "✓" : "✕"), head),
+  return el("section", { class: `card verdict ${kind}`, id: "verdict" },
+    el("h2", {}, el("span", { class: "sign", "aria-hidden": "true" }, sign), el("span", { title: plan.fits ? null : decimalText(plan.missing_bytes) }, words)),
     el("p", { class: "sentence" }, plan.verdict),
     el("dl", { class: "tiles" },
       tile("Decode, one stream", `${figure(speed.decode_tok_s)} tok/s`, against(targets.tok_s_met, `request ${figure(speed.request_tok_s)}, target ${figure(targets.tok_s)}`)),

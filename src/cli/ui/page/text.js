@@ -70,6 +70,14 @@ export function timeText(ms) {
   return `${figure(ms * 1000)}${unbroken}us`;
 }
 
+/** How a plan ends, for its colour, sign and head: it fits and runs, it fits and no engine runs it, it does not fit. */
+export function outcome(plan) {
+  if (!plan.fits) return { kind: "bad", sign: "✕", words: `Does not fit: ${sizeText(plan.missing_bytes)} short` };
+  const someEngineRuns = Object.values(plan.recipes).some((recipe) => recipe.runs);
+  if (!plan.runs) return { kind: "warn", sign: "!", words: someEngineRuns ? `Fits, but ${plan.engine} cannot run it` : "Fits, but no engine runs it" };
+  return { kind: "good", sign: "✓", words: "Fits" };
+}
+
 export const placementNames = {
   device: "on the device",
   pinned: "pinned host memory",
