@@ -33,7 +33,7 @@ class ChildProcess {
   /// it has printed nothing.
   void take_output(std::string& text, int wait_ms) const;
 
-  void send_signal(int signal) const;   // to it alone
+  void send_signal(int signal) const;  // to it alone
   void kill_group() const;
 
  private:

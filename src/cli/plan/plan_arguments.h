@@ -19,7 +19,8 @@ struct GivenOption {
   bool is_set = false;  // of a flag
 };
 
-/// Declares all options of the list but `left_out`, under the headings of their groups. `given` must outlive the parser.
+/// Declares all options of the list but `left_out`, under the headings of their groups. `given` must outlive the
+/// parser.
 void declare_options(ArgumentParser& parser, std::deque<GivenOption>& given,
                      std::initializer_list<std::string_view> left_out = {});
 

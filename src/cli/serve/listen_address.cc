@@ -37,8 +37,8 @@ Failure listen_failure(const std::string& host, std::uint16_t port) {
     return usage_failure("--host {}: this machine has no such address; 127.0.0.1 is for itself alone, 0.0.0.0 for all",
                          host);
   }
-  return {kExitFailed, "io", fmt::format("--host {} --port {}: nothing can listen there: {}", host, port,
-                                         errno_text(errno))};
+  return {kExitFailed, "io",
+          fmt::format("--host {} --port {}: nothing can listen there: {}", host, port, errno_text(errno))};
 }
 
 /// The address that `host` is the number of.

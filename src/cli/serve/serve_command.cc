@@ -17,7 +17,7 @@
 #include "cli/plan/plan_arguments.h"
 #include "cli/serve/listen_address.h"
 #include "cli/serve/served.h"
-#include "cli/serve/stop_signals.h"
+#include "cli/stop_signals.h"
 #include "sizing/plan.h"
 
 namespace rowtide::cli {
@@ -25,9 +25,10 @@ namespace serve {
 namespace {
 
 constexpr const char* kDescription =
-    "Runs llama-server with Rowtide's plug-in and the flags that a plan for this machine gives: context, slots, chunk,\n"
-    "types of keys and values, drafts, the table's place and its cache. Waits until it answers, sees that the plug-in\n"
-    "really serves, which llama.cpp does not tell, and says where it listens. Ctrl-C or SIGTERM stops it.\n\n"
+    "Runs llama-server with Rowtide's plug-in and the flags of a plan for this machine: context, slots, chunk, types "
+    "of\n"
+    "keys and values, drafts, the table's place and its cache. Waits until it answers, sees that the plug-in really\n"
+    "serves, which llama.cpp does not tell, and says where it listens. Ctrl-C or SIGTERM stops it.\n\n"
     "MODEL is a GGUF file; of a split set the first. What stands behind -- goes to llama-server as it is. Its log\n"
     "goes to standard error.";
 
@@ -75,9 +76,8 @@ sizing::Plan plan_for(const ServeArguments& given) {
 }
 
 const sizing::Recipe& recipe_of(const sizing::Plan& plan) {
-  return *std::find_if(plan.recipes.begin(), plan.recipes.end(), [](const sizing::Recipe& each) {
-    return each.engine == sizing::EngineId::kLlamaCpp;
-  });
+  return *std::find_if(plan.recipes.begin(), plan.recipes.end(),
+                       [](const sizing::Recipe& each) { return each.engine == sizing::EngineId::kLlamaCpp; });
 }
 
 /// Refuses what cannot be run, or would not fit.
@@ -126,9 +126,10 @@ PlugIn plug_in_for(const sizing::Recipe& recipe) {
                               printable(plug_in.path)));
   }
   if (plug_in.path.empty()) {
-    throw Failure(kExitNotSo, "not_served",
-                  "no librowtide-ggml.so beside this program: `make build` makes it where llama.cpp is set up; else name "
-                  "it in GGML_BACKEND_PATH");
+    throw Failure(
+        kExitNotSo, "not_served",
+        "no librowtide-ggml.so beside this program: `make build` makes it where llama.cpp is set up; else name "
+        "it in GGML_BACKEND_PATH");
   }
   return plug_in;
 }
@@ -142,8 +143,8 @@ ServerCommand command_of(const sizing::Recipe& recipe, const ServeArguments& giv
   for (auto& [name, value] : command.environment) {
     if (name == kPluginVariable) value = std::filesystem::absolute(command.plug_in.path).string();
   }
-  for (const std::string& argument : {std::string("--host"), address.host(), std::string("--port"),
-                                      std::to_string(address.port())}) {
+  for (const std::string& argument :
+       {std::string("--host"), address.host(), std::string("--port"), std::to_string(address.port())}) {
     command.arguments.push_back(argument);
   }
   command.arguments.insert(command.arguments.end(), given.passed_on.begin(), given.passed_on.end());
@@ -203,10 +204,9 @@ ExitCode run_serve(const Arguments& arguments) {
   const serve::ListenAddress address(given.host, static_cast<std::uint16_t>(given.port));
   const serve::ServerCommand command = serve::command_of(serve::recipe_of(plan), given, address);
   std::fputs(serve::beginning_text(plan, command).c_str(), stderr);
-  const serve::StopSignals signals;
-  run_server(command, address, signals, [&](const serve::Ready& ready) {
-    serve::print_ready(ready, command, address, plan, given.json);
-  });
+  const StopSignals signals;
+  run_server(command, address, signals,
+             [&](const serve::Ready& ready) { serve::print_ready(ready, command, address, plan, given.json); });
   return kExitDone;
 }
 

@@ -23,8 +23,8 @@ using std::chrono::seconds;
 
 constexpr int kPollMs = 50;
 constexpr milliseconds kHealthLimit{500};
-constexpr seconds kGrace{10};          // to end by itself
-constexpr seconds kNotice{30};         // between two lines that it is still starting
+constexpr seconds kGrace{10};   // to end by itself
+constexpr seconds kNotice{30};  // between two lines that it is still starting
 constexpr std::size_t kTailBytes = std::size_t{16} << 10;
 constexpr std::size_t kTailLines = 4;  // that an error shows
 constexpr int kCannotRun = 127;
@@ -96,15 +96,15 @@ void Server::fail_ended(int status, bool starting) {
   const std::string how = exit_text(status);
   if (!starting) throw Failure(kExitFailed, "llama", fmt::format("llama-server {}; {}", how, last_lines(tail_)));
   if (WIFEXITED(status) && WEXITSTATUS(status) == kCannotRun && tail_.empty()) {
-    throw Failure(kExitFailed, "resource",
-                  fmt::format("{} cannot be run; give --llama-server FILE", command_.program));
+    throw Failure(kExitFailed, "resource", fmt::format("{} cannot be run; give --llama-server FILE", command_.program));
   }
   const std::string bound = line_with(tail_, {"couldn't bind", "failed to bind"});
   if (!bound.empty()) {
     throw Failure(kExitFailed, "io",
                   fmt::format("--port {}: llama-server cannot listen there: {}", address_.port(), bound));
   }
-  const std::string refused = line_with(tail_, {"error loading model", "failed to load model", "unknown model architecture"});
+  const std::string refused =
+      line_with(tail_, {"error loading model", "failed to load model", "unknown model architecture"});
   if (!refused.empty()) {
     throw Failure(kExitRefused, "llama", fmt::format("llama-server {}: {}; {}", how, refused, last_lines(tail_)));
   }
@@ -120,9 +120,10 @@ void Server::check_plug_in(bool ready) {
   pass_on_output(0);
   const std::string reason = sign ? failed : plug_in_refusal_reason(tail_);
   stop(SIGTERM, nullptr);
-  throw Failure(kExitNotSo, "not_served",
-                fmt::format("llama-server goes on without {}{}, and was stopped; {}", command_.plug_in.path,
-                            reason.empty() ? "" : " (" + reason + ")", sign ? "mend what it says" : plug_in_refusal_fix(reason)));
+  throw Failure(
+      kExitNotSo, "not_served",
+      fmt::format("llama-server goes on without {}{}, and was stopped; {}", command_.plug_in.path,
+                  reason.empty() ? "" : " (" + reason + ")", sign ? "mend what it says" : plug_in_refusal_fix(reason)));
 }
 
 bool Server::stop_if_asked(const StopSignals& signals) {

@@ -1,37 +1,19 @@
 // rowtide ui: the Explorer page, on this machine alone.
 
 #include <fmt/format.h>
-#include <sys/signalfd.h>
 
-#include <cerrno>
-#include <csignal>
 #include <cstdio>
 
-#include "base/error.h"
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/stop_signals.h"
 #include "cli/ui/api.h"
-#include "cli/ui/descriptor.h"
 #include "cli/ui/http_server.h"
 
 namespace rowtide::cli {
 namespace {
 
 constexpr std::uint32_t kPort = 7698;  // ROWT on a telephone's keys
-
-/// Can be read from once the program is asked to stop; until then, and afterwards, it is not ended by that.
-ui::Descriptor stop_signals() {
-  sigset_t signals;
-  ::sigemptyset(&signals);
-  ::sigaddset(&signals, SIGINT);
-  ::sigaddset(&signals, SIGTERM);
-  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
-  ui::Descriptor descriptor(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (descriptor.number() < 0) {
-    throw Failure(kExitFailed, "resource", fmt::format("signals cannot be waited for: {}", errno_text(errno)));
-  }
-  return descriptor;
-}
 
 void announce(const std::string& url, bool json) {
   if (json) {
@@ -58,10 +40,10 @@ ExitCode run_ui(const Arguments& arguments) {
   parser.number("--port", port, 0, 65535, "the port of 127.0.0.1 to listen on; 0 is any that is free");
   if (!parser.parse(arguments)) return kExitDone;
 
-  const ui::Descriptor stop = stop_signals();
+  const StopSignals stop;
   ui::HttpServer server(static_cast<std::uint16_t>(port));
   announce(fmt::format("http://127.0.0.1:{}/", server.port()), json);
-  server.serve(ui::answer_page, stop.number());
+  server.serve(ui::answer_page, stop.descriptor());
   return kExitDone;
 }
 

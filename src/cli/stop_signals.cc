@@ -1,4 +1,4 @@
-#include "cli/serve/stop_signals.h"
+#include "cli/stop_signals.h"
 
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "cli/failure.h"
 
-namespace rowtide::cli::serve {
+namespace rowtide::cli {
 namespace {
 
 sigset_t stopping() {
@@ -41,4 +41,4 @@ int StopSignals::take() const {
   return ::read(descriptor_.number(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
 }
 
-}  // namespace rowtide::cli::serve
+}  // namespace rowtide::cli

@@ -3,7 +3,7 @@
 
 #include "cli/ui/descriptor.h"
 
-namespace rowtide::cli::serve {
+namespace rowtide::cli {
 
 /// From its making to its end SIGINT, SIGTERM and SIGHUP are held back; what is started meanwhile gets them as usual.
 class StopSignals {
@@ -21,4 +21,4 @@ class StopSignals {
   ui::Descriptor descriptor_;
 };
 
-}  // namespace rowtide::cli::serve
+}  // namespace rowtide::cli
