@@ -143,6 +143,8 @@ const std::vector<Entry>& entries() {
       {{"state", "TYPE", "load", "of recurrent states: auto, f32, bf16"}, set_state},
       {{"chunk", "N", "load", "prompt tokens computed together (2,048)"}, count<&O::chunk, 1, 1'048'576>},
       {{"speculate", "N", "load", "tokens drafted at each step (0)"}, count<&O::speculate, 0, 64>},
+      {{"draft-vocabulary", "N", "load", "tokens that the draft module chooses from (all)"},
+       count<&O::draft_vocabulary, 1, kTokensMost>},
       {{"engine", "NAME", "load", "auto, llama_cpp, vllm, sglang"}, set_engine},
       {{"placement", "TIER", "memory", "where the table goes: auto, device, pinned, host, nvme, remote"},
        set_placement},

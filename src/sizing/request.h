@@ -41,6 +41,7 @@ struct PlanOptions {
   std::string kv, state, engine, placement;  // empty: chosen
   std::optional<std::uint32_t> chunk;
   std::uint32_t speculate = 0;                        // tokens drafted a step
+  std::optional<std::uint64_t> draft_vocabulary;      // tokens that the draft module chooses from
   std::optional<std::uint64_t> prompt, output;        // tokens of a request, for TTFT and tokens/s
   std::optional<double> decode_tok_s, prefill_tok_s;  // speeds the table must keep up with, instead of the estimated
   double target_ttft_ms = 1000, target_tok_s = 20;
@@ -76,6 +77,7 @@ struct Request {
   std::optional<Placement> placement;  // nothing: chosen
   std::uint32_t chunk = 2048;
   std::uint32_t speculate = 0;
+  std::uint64_t draft_vocabulary = 0;  // tokens that the draft module chooses from; the model's if not reduced
   std::uint64_t prompt = 1024, output = 256;
   std::optional<double> decode_tok_s, prefill_tok_s;
   double target_ttft_ms = 1000, target_tok_s = 20;

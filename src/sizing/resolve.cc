@@ -143,6 +143,28 @@ Result<void> check_ranks(const PlanOptions& options, Request& request) {
   return {};
 }
 
+Result<void> set_drafts(const PlanOptions& options, Request& request) {
+  const Model& model = request.model;
+  request.speculate = options.speculate;
+  if (request.speculate > 0 && model.draft_layers == 0) {
+    request.notes.push_back(fmt::format(
+        "{} has no draft module here: {} tokens a step are drafted from the text itself (n-gram speculation), at no "
+        "cost but the check",
+        model.name, request.speculate));
+  }
+  request.draft_vocabulary = options.draft_vocabulary.value_or(model.vocabulary);
+  if (!options.draft_vocabulary) return {};
+  if (request.speculate == 0 || model.draft_layers == 0) {
+    return usage(
+        "--draft-vocabulary {}: nothing is drafted by a module here; it goes with --speculate and a model that has one",
+        *options.draft_vocabulary);
+  }
+  if (*options.draft_vocabulary > model.vocabulary) {
+    return usage("--draft-vocabulary {}: {} has {} tokens", *options.draft_vocabulary, model.name, model.vocabulary);
+  }
+  return {};
+}
+
 Result<void> set_load(const PlanOptions& options, Request& request) {
   const Model& model = request.model;
   const std::uint64_t most = model.context_most == 0 ? kContextUnasked : model.context_most;
@@ -165,13 +187,7 @@ Result<void> set_load(const PlanOptions& options, Request& request) {
   if (request.chunk > request.context) {
     return usage("--chunk {} is wider than the context of {}", request.chunk, request.context);
   }
-  request.speculate = options.speculate;
-  if (request.speculate > 0 && model.draft_layers == 0) {
-    request.notes.push_back(fmt::format(
-        "{} has no draft module here: {} tokens a step are drafted from the text itself (n-gram speculation), at no "
-        "cost but the check",
-        model.name, request.speculate));
-  }
+  if (auto drafts = set_drafts(options, request); !drafts) return drafts;
   return {};
 }
 

@@ -210,7 +210,10 @@ std::vector<std::string> Estimator::assumptions() const {
                                 request_.speculate, drafter_.name, drafter_.acceptance, drafter_.source));
   }
   if (request_.speculate > 0 && draft_passes(drafter_, 1) > 0) {
-    texts.push_back("the draft module chooses from the whole vocabulary; engines that give it a reduced one read less");
+    texts.push_back(request_.draft_vocabulary == request_.model.vocabulary
+                        ? "the draft module chooses from the whole vocabulary; --draft-vocabulary says otherwise"
+                        : fmt::format("the draft module chooses from {} tokens, which is taken to cost no acceptance",
+                                      request_.draft_vocabulary));
   }
   if (request_.tp > 1) {
     texts.push_back(fmt::format("weights are split evenly over {} ranks; two all-reduces a layer over {} ({})",

@@ -139,6 +139,19 @@ Traffic state_traffic(const Request& request, const Pass& pass, std::uint32_t dr
   return {"recurrent states", bytes * pass.streams, fmt::format("{:g} sequences, read and written", pass.streams)};
 }
 
+namespace {
+
+/// The output head, as far as the draft module chooses from it.
+Traffic draft_head(const Request& request) {
+  Traffic head = whole(request, Part::kHead);
+  if (request.draft_vocabulary == 0 || request.draft_vocabulary >= request.model.vocabulary) return head;
+  head.bytes *= static_cast<double>(request.draft_vocabulary) / static_cast<double>(request.model.vocabulary);
+  head.formula += fmt::format(" x {} of {} tokens", request.draft_vocabulary, request.model.vocabulary);
+  return head;
+}
+
+}  // namespace
+
 std::vector<Traffic> draft_traffic(const Request& request, const Pass& pass, std::uint32_t passes) {
   const Model& model = request.model;
   std::vector<Traffic> traffic;
@@ -148,7 +161,7 @@ std::vector<Traffic> draft_traffic(const Request& request, const Pass& pass, std
   if (model.draft_experts > 0) {
     traffic.push_back(routed(request, Part::kDraftExpert, drafted, model.draft_experts_per_token, model.draft_experts));
   }
-  traffic.push_back(whole(request, Part::kHead));
+  traffic.push_back(draft_head(request));
   const Pass each = {pass.streams, drafted / pass.streams, pass.length, drafted};
   traffic.push_back({"keys and values of the draft module", kv_bytes(request, each, true), ""});
   for (Traffic& term : traffic) {

@@ -86,6 +86,12 @@ TEST(Request, ContextBeyondTheModel) {
   EXPECT_EQ(request->prompt + request->output, 1'024u);
 }
 
+TEST(Request, ADraftVocabularyIsOfAModuleThatDrafts) {
+  names(refusal({{"model", kQwen}, {"device", kSpark}, {"draft-vocabulary", "65000"}}), {"--draft-vocabulary 65000"});
+  names(refusal({{"model", kQwen}, {"device", kSpark}, {"speculate", "3"}, {"draft-vocabulary", "300000"}}),
+        {"--draft-vocabulary 300000", "248320"});
+}
+
 TEST(Request, RanksThatDoNotDivide) {
   names(refusal({{"model", kQwen}, {"device", "h100"}, {"devices", "5"}}), {"--tp 5", "24", "1, 2, 3, 4, 6, 8"});
   names(refusal({{"model", kQwen}, {"device", "h100"}, {"devices", "3"}}), {"--tp 3", "key-value heads"});
