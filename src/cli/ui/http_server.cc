@@ -89,7 +89,7 @@ class Connection {
       request_.append(buffer.data(), *count);
       const std::size_t end = request_.find("\r\n\r\n");
       if (end == std::string::npos && request_.size() <= kRequestBytesMax) continue;
-      const bool is_too_long = end == std::string::npos || end > kRequestBytesMax;
+      const bool is_too_long = end > kRequestBytesMax;  // or not there at all
       answer_ = is_too_long ? http_text(refusal(431, "the request is too long"), true)
                             : answer(std::string_view(request_).substr(0, end + 4), handler);
       step_ = Step::kAnswer;
