@@ -40,7 +40,7 @@ class Layouter {
     result_.pools.push_back(disk_pool());
     for (const Pool& pool : result_.pools) result_.missing_bytes += pool.missing_bytes();
     if (short_in_fraction_ > result_.missing_bytes) result_.missing_bytes = short_in_fraction_;
-    if (result_.missing_bytes > 0) result_.term_to_change = term_to_change();
+    if (result_.missing_bytes > 0) result_.shortage = shortage();
     return std::move(result_);
   }
 
@@ -295,43 +295,29 @@ class Layouter {
     return pool;
   }
 
-  /// What would make it fit.
-  std::string term_to_change() const {
+  /// Which term is too large for what is left.
+  std::string shortage() const {
     const double need = static_cast<double>(need_);
-    const double reserve = device_.is_unified ? static_cast<double>(reserve_) : 0;
-    for (const Pool& pool : result_.pools) {
-      if (pool.missing_bytes() == 0 || (&pool == &result_.pools.front())) continue;
-      return fmt::format("{} more of {}{}", gib(static_cast<double>(pool.missing_bytes())), pool.name,
-                         pool.name == "host memory" && table_in_memory_ != 0 ? ", or the table on NVMe" : "");
+    for (std::size_t i = 1; i < result_.pools.size(); ++i) {
+      const Pool& pool = result_.pools[i];
+      if (pool.missing_bytes() == 0) continue;
+      return fmt::format("{} short of {}", gib(static_cast<double>(pool.missing_bytes())), pool.name);
     }
     if (request_.memory_fraction && room_ < need && result_.memory_fraction_band) {
-      return fmt::format("the memory fraction: {:.2f} to {:.2f} works", result_.memory_fraction_band->first,
-                         result_.memory_fraction_band->second);
+      return fmt::format("the memory fraction {:g} is below the {:.2f} to {:.2f} that work", *request_.memory_fraction,
+                         result_.memory_fraction_band->first, result_.memory_fraction_band->second);
     }
-    if (is_on(Placement::kDevice)) return "the table: on NVMe it takes none of this memory";
-    if (device_.is_unified && is_on(Placement::kHost)) return "the table: on NVMe it takes a cache's memory alone";
-    if (room_ + reserve >= need && reserve > 0) return reserve_to_change(room_ + reserve - need);
-    if (room_ > need / 4 && result_.kv.tokens > 0) {
-      return fmt::format(
-          "the context: {} tokens over all sequences fit{}", result_.kv.tokens,
-          request_.kv == KvType::kF16 || request_.kv == KvType::kBf16 ? ", twice that with --kv fp8" : "");
+    const double reserve = device_.is_unified ? static_cast<double>(reserve_) : 0;
+    if (room_ <= 0 && room_ + reserve > 0) {
+      const double left = static_cast<double>(device_.visible_bytes) - static_cast<double>(weights_ + table_in_memory_);
+      return fmt::format("{:.1f} GB ({}) are left beside the weights, which the host reserve of {} eats", left / 1e9,
+                         gib(left), gib(reserve));
     }
-    return "the weights: more devices, or a precision with fewer bytes";
-  }
-
-  std::string reserve_to_change(double left) const {
-    const double bytes = static_cast<double>(device_.visible_bytes) - static_cast<double>(weights_ + table_in_memory_);
-    const std::string beside = fmt::format("{:.1f} GB ({})", bytes / 1e9, gib(bytes));
-    if (left < static_cast<double>(kSystemLeast)) {
-      return fmt::format(
-          "the weights: {} are left beside them, which the host reserve of {} eats, and less than {} is no reserve to "
-          "run with; take a precision with fewer bytes, or more devices",
-          beside, gib(static_cast<double>(reserve_)), gib(static_cast<double>(kSystemLeast)));
+    if (room_ > 0 && need > 0) {
+      return fmt::format("{} are left for keys, values and states, which the context of {} x {} sequences needs {} of",
+                         gib(room_), request_.context, request_.concurrency, gib(need));
     }
-    return fmt::format(
-        "the host reserve: {} are left beside the weights, which its {} eat; with --host-reserve {:.1f}GiB "
-        "it would fit",
-        beside, gib(static_cast<double>(reserve_)), std::floor(left / kGiB * 10) / 10);
+    return "";
   }
 
   const Request& request_;

@@ -19,7 +19,7 @@ struct MemoryPlan {
   KvPlan kv;
   std::uint64_t cache_bytes = 0;    // of the table's cache, of each node
   std::uint64_t missing_bytes = 0;  // what is short, over all pools; 0: it fits
-  std::string term_to_change;       // of one that does not fit: what would make it fit
+  std::string shortage;             // of one that does not fit: which term is too large for what is left
   std::vector<std::string> warnings;
   std::optional<std::pair<double, double>> memory_fraction_band;  // unified memory: in which the engine's share works
 };

@@ -37,6 +37,7 @@ struct Pool {
 struct Candidate {
   Placement placement = Placement::kNvme;
   bool fits = false;
+  bool runs = false;
   std::uint64_t missing_bytes = 0;
   std::string reason;  // why it is out, or what speaks for it
   TableCost cost;

@@ -63,7 +63,13 @@ void fill_llama_cpp(const Request& request, const RecipePlan& plan, const std::s
     add(recipe, "--cache-type-k", std::string(kv_type_name(request.kv)));
     add(recipe, "--cache-type-v", std::string(kv_type_name(request.kv)));
   }
-  if (request.tp > 1) add(recipe, "-sm", "tensor");
+  if (request.tp > 1) {
+    add(recipe, "-sm", "layer");
+    if (request.model.family == "qwen_ple") {
+      recipe.notes.push_back(
+          "llama.cpp has -sm tensor switched off for this architecture (ggml-org/llama.cpp#27941, #28569)");
+    }
+  }
   if (is_served(request.model) && request.table_bytes() <= kLazyByItselfBytes) add(recipe, "-lzm", "on");
   add_speculation(request, recipe);
   if (request.dp > 1) {

@@ -9,6 +9,7 @@
 #include "rowtide/byte_size.h"
 #include "sizing/anatomy.h"
 #include "sizing/engine.h"
+#include "sizing/ranks.h"
 #include "sizing/request.h"
 
 namespace rowtide::sizing {
@@ -75,7 +76,14 @@ Result<void> set_ranks(const PlanOptions& options, Request& request) {
     return usage("--dp {} does not divide {} devices", *options.dp, request.devices);
   }
   request.dp = options.dp.value_or(options.tp ? std::max(1u, request.devices / *options.tp) : 1);
-  request.tp = options.tp.value_or(request.devices / request.dp);
+  request.ep = options.ep.value_or(1);
+  request.tp = options.tp.value_or(widest_split(request.model, request.devices / request.dp, request.ep));
+  if (!options.tp && !options.dp && request.tp < request.devices) {
+    request.dp = request.devices / request.tp;
+    request.notes.push_back(fmt::format("{} devices are planned as {} replicas of {}: --tp {} {}", request.devices,
+                                        request.dp, request.tp, request.devices,
+                                        why_not_split(request.model, request.devices, request.ep)));
+  }
   if (request.tp * request.dp != request.devices) {
     return usage("--tp {} x --dp {} are {} ranks, but there are {} devices: give --devices {}", request.tp, request.dp,
                  request.tp * request.dp, request.devices, request.tp * request.dp);
@@ -92,49 +100,17 @@ Result<void> set_ranks(const PlanOptions& options, Request& request) {
   return {};
 }
 
-std::string divisors(std::uint32_t number) {
-  std::vector<std::uint32_t> list;
-  for (std::uint32_t n = 1; n <= std::min(number, 64u); ++n) {
-    if (number % n == 0) list.push_back(n);
-  }
-  return fmt::format("{}", fmt::join(list, ", "));
-}
-
-/// Whole heads of hashes go to ranks, as many to each but the last; a rank may not be left without.
-Result<void> check_hash_heads(const Request& request) {
-  if (request.model.family != "deepseek_engram") return {};
-  for (const TableShape& table : request.model.tables) {
-    const std::uint32_t heads = table.rows_per_token;
-    const std::uint32_t each = (heads + request.tp - 1) / request.tp;
-    if (const std::uint32_t served = (heads + each - 1) / each; served < request.tp) {
-      return usage(
-          "--tp {}: the {} hash heads of table {} go to ranks by {}, which leaves {} ranks without one; tp may be {}",
-          request.tp, heads, printable(table.name), each, request.tp - served, divisors(heads));
-    }
-  }
-  return {};
-}
-
-Result<void> check_ranks(const PlanOptions& options, Request& request) {
+Result<void> check_ranks(Request& request) {
   const Model& model = request.model;
-  if (model.attention_heads % request.tp != 0) {
-    return usage("--tp {} does not divide the {} attention heads of {}; tp may be {}", request.tp,
-                 model.attention_heads, model.name, divisors(model.attention_heads));
-  }
-  const std::uint32_t kv_heads = std::max(1u, model.kv_heads);
-  if (kv_heads % request.tp != 0 && request.tp % kv_heads != 0) {
-    return usage("--tp {} fits the {} key-value heads of {} neither way; tp may be {}", request.tp, kv_heads,
-                 model.name, divisors(kv_heads));
-  }
-  if (auto heads = check_hash_heads(request); !heads) return heads;
-  request.ep = options.ep.value_or(1);
   if (request.ep > 1 && model.experts == 0) return usage("--ep {}: {} has no experts", request.ep, model.name);
   if (request.devices % request.ep != 0) {
     return usage("--ep {} does not divide {} devices", request.ep, request.devices);
   }
   if (request.ep > 1 && model.experts % request.ep != 0) {
-    return usage("--ep {} does not divide the {} experts of {}; ep may be {}", request.ep, model.experts, model.name,
-                 divisors(model.experts));
+    return usage("--ep {} does not divide the {} experts of {}", request.ep, model.experts, model.name);
+  }
+  if (const std::string reason = why_not_split(model, request.tp, request.ep); !reason.empty()) {
+    return usage("--tp {} {} of {}; tp may be {}", request.tp, reason, model.name, splits_of(model, request.ep));
   }
   if (request.concurrency < request.dp) {
     request.notes.push_back(fmt::format("{} sequences keep only {} of {} replicas busy", request.concurrency,
@@ -266,7 +242,7 @@ Result<Request> resolve(const PlanOptions& options) {
   request.machine = *std::move(machine);
   if (auto done = apply_measured(options, request.machine); !done) return done.error();
   if (auto done = set_ranks(options, request); !done) return done.error();
-  if (auto done = check_ranks(options, request); !done) return done.error();
+  if (auto done = check_ranks(request); !done) return done.error();
   if (auto done = set_load(options, request); !done) return done.error();
   if (auto done = set_types(options, request); !done) return done.error();
   if (auto done = set_memory(options, request); !done) return done.error();

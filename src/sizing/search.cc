@@ -3,34 +3,10 @@
 #include <tuple>
 
 #include "sizing/plan.h"
+#include "sizing/ranks.h"
 
 namespace rowtide::sizing {
 namespace {
-
-/// Whether heads, experts and hash heads go over so many ranks.
-bool can_split(const Model& model, std::uint32_t tp) {
-  const std::uint32_t kv_heads = std::max(1u, model.kv_heads);
-  if (model.attention_heads % tp != 0 || (kv_heads % tp != 0 && tp % kv_heads != 0)) return false;
-  if (model.family != "deepseek_engram") return true;
-  return std::all_of(model.tables.begin(), model.tables.end(), [tp](const TableShape& table) {
-    const std::uint32_t each = (table.rows_per_token + tp - 1) / tp;
-    return (table.rows_per_token + each - 1) / each == tp;
-  });
-}
-
-/// The request on fewer devices, or split in another way.
-Request on(const Request& request, std::uint32_t devices, std::uint32_t tp, std::uint32_t ep) {
-  Request smaller = request;
-  const std::uint32_t per_node = std::max(1u, request.machine.device.devices_per_node);
-  smaller.devices = devices;
-  smaller.nodes = (devices + per_node - 1) / per_node;
-  smaller.tp = tp;
-  smaller.dp = devices / tp;
-  smaller.ep = ep;
-  smaller.notes.clear();
-  if (request.price_per_hour) smaller.price_per_hour = *request.price_per_hour * devices / request.devices;
-  return smaller;
-}
 
 void look(const Request& request, std::vector<Searched>& found) {
   if (request.model.tables.empty() || request.placement) {
@@ -88,10 +64,10 @@ std::vector<Searched> search(const Request& request) {
     const std::uint32_t nodes = (devices + per_node - 1) / per_node;
     if (devices % nodes != 0) continue;
     for (std::uint32_t tp = 1; tp <= devices; ++tp) {
-      if (devices % tp != 0 || !can_split(request.model, tp)) continue;
-      look(on(request, devices, tp, 1), found);
+      if (devices % tp != 0 || !why_not_split(request.model, tp, 1).empty()) continue;
+      look(on_devices(request, devices, tp, 1), found);
       if (devices > 1 && request.model.experts != 0 && request.model.experts % devices == 0 && tp < devices) {
-        look(on(request, devices, tp, devices), found);
+        look(on_devices(request, devices, tp, devices), found);
       }
     }
   }

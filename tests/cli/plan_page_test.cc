@@ -111,8 +111,8 @@ Plan plan_of() {
                 .is_hidden_prefill = true,
                 .bottleneck = "drive",
                 .assumptions = {"text repeats as in the corpora"}};
-  plan.candidates = {{Placement::kDevice, false, 12 * kGib, "12.0 GiB short", {}},
-                     {Placement::kNvme, true, 0, "fits, 25.0 GiB left", plan.table}};
+  plan.candidates = {{Placement::kDevice, false, true, 12 * kGib, "12.0 GiB short", {}},
+                     {Placement::kNvme, true, true, 0, "fits, 25.0 GiB left", plan.table}};
   plan.kv = {12'288, {{"keys and values", 12'288, "12 layers x 512 values x 2 B"}}, 3 * kGib, 2 * kGib, 1'234'567, 37};
   plan.speed = {.decode_tok_s = 28.46,
                 .decode_total_tok_s = 101.5,

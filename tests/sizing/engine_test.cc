@@ -86,14 +86,6 @@ TEST(Limits, LlamaCppTakesNoQuantisedKvForThisModel) {
   EXPECT_THAT(ids(EngineId::kLlamaCpp, request, Placement::kDevice), IsEmpty()) << "another model";
 }
 
-TEST(Limits, LlamaCppSplitsNoTensorsOfThisModel) {
-  Request request = qwen_gguf("rtx-5090");
-  request.tp = request.devices = 2;
-  EXPECT_THAT(ids(EngineId::kLlamaCpp, request, Placement::kNvme), Contains("llama-tensor-parallel"));
-  request.tp = 1;
-  EXPECT_THAT(ids(EngineId::kLlamaCpp, request, Placement::kNvme), IsEmpty());
-}
-
 TEST(Limits, PinnedMemoryIsRefusedWhereverMemoryIsOne) {
   for (const Device& device : known_devices()) {
     for (const Engine& each : engines()) {

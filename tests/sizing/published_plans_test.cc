@@ -152,6 +152,63 @@ TEST(Published, AnEngineBudgetWithoutAHostTermIsCut) {
   EXPECT_NE(plan.warnings.front().find("26.0 GiB"), std::string::npos) << plan.warnings.front();
 }
 
+TEST(Published, AFractionThatEatsTheReserveIsNotPassedOn) {
+  const Plan plan = planned({{"model", kQwen},
+                             {"precision", "NVFP4"},
+                             {"device", kSpark},
+                             {"weights", "73.97GiB"},
+                             {"other", "5.4GiB"},
+                             {"placement", "nvme"},
+                             {"memory-fraction", "0.95"}});
+  ASSERT_FALSE(plan.warnings.empty());
+  EXPECT_NE(plan.warnings.front().find("cut from"), std::string::npos);
+  for (const Recipe& recipe : plan.recipes) {
+    EXPECT_EQ(recipe.text().find("0.95"), std::string::npos) << recipe.text();
+    if (recipe.engine == EngineId::kSglang) {
+      EXPECT_NE(recipe.text().find("0.78"), std::string::npos) << recipe.text();
+    }
+  }
+}
+
+TEST(Published, WhatIsAdvisedFits) {
+  const Plan plan = planned(
+      {{"model", kQwen}, {"precision", "NVFP4"}, {"device", kSpark}, {"context", "262144"}, {"concurrency", "3"}});
+  ASSERT_FALSE(plan.fits) << plan.verdict;
+  EXPECT_NE(plan.verdict.find("What fits: --kv fp8"), std::string::npos) << plan.verdict;
+  EXPECT_TRUE(planned({{"model", kQwen},
+                       {"precision", "NVFP4"},
+                       {"device", kSpark},
+                       {"context", "262144"},
+                       {"concurrency", "3"},
+                       {"kv", "fp8"}})
+                  .fits);
+  // What the reserve eats is never to be had by a smaller reserve.
+  const Plan eaten = planned({{"model", kQwen}, {"precision", "NVFP4"}, {"device", kSpark}, {"weights", "99GB"}});
+  ASSERT_FALSE(eaten.fits);
+  EXPECT_EQ(eaten.verdict.find("--host-reserve"), std::string::npos) << eaten.verdict;
+  const Plan little = planned({{"model", kQwen}, {"precision", "NVFP4"}, {"device", kSpark}, {"host-reserve", "8GiB"}});
+  ASSERT_FALSE(little.warnings.empty());
+  EXPECT_NE(little.warnings.front().find("host reserve of 8.00 GiB is less than 26.0 GiB"), std::string::npos)
+      << little.warnings.front();
+}
+
+TEST(Published, AnotherPrecisionIsNamedWhereTheUsualOneCannotRun) {
+  const Plan plan = planned({{"model", kQwen}, {"device", "m3-ultra"}});
+  ASSERT_FALSE(plan.runs) << plan.verdict;
+  EXPECT_NE(plan.verdict.find("--precision Q4"), std::string::npos) << plan.verdict;
+}
+
+TEST(Published, LlamaCppSplitsByLayers) {
+  const auto on = [](std::string_view devices) {
+    return planned(
+        {{"model", kQwen}, {"precision", "Q4"}, {"device", "rtx-3090"}, {"devices", devices}, {"engine", "llama_cpp"}});
+  };
+  EXPECT_FALSE(on("2").fits);
+  const Plan plan = on("5");
+  ASSERT_TRUE(plan.fits && plan.runs) << plan.verdict;
+  EXPECT_LE(plan.speed.decode_bound_tok_s, on("1").speed.decode_bound_tok_s * 1.001);
+}
+
 TEST(Published, DeepseekOnFourAndEightSparks) {
   const auto on = [](std::string_view devices, std::string_view placement) {
     return planned({{"model", "DeepSeek-V4.1-Flash"},

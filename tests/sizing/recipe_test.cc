@@ -163,7 +163,7 @@ TEST(LlamaCpp, APlainModelNeedsNoPlugIn) {
   const Recipe made = recipe(EngineId::kLlamaCpp, request, plan_of(Placement::kDevice), "M");
   EXPECT_TRUE(made.runs);
   EXPECT_THAT(made.environment, IsEmpty());
-  EXPECT_EQ(value_of(made, "-sm"), "tensor");
+  EXPECT_EQ(value_of(made, "-sm"), "layer");
 }
 
 TEST(Vllm, ServesFromPinnedMemory) {

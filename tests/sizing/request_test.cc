@@ -93,14 +93,30 @@ TEST(Request, ADraftVocabularyIsOfAModuleThatDrafts) {
 }
 
 TEST(Request, RanksThatDoNotDivide) {
-  names(refusal({{"model", kQwen}, {"device", "h100"}, {"devices", "5"}}), {"--tp 5", "24", "1, 2, 3, 4, 6, 8"});
-  names(refusal({{"model", kQwen}, {"device", "h100"}, {"devices", "3"}}), {"--tp 3", "key-value heads"});
+  const auto split = [](std::string_view model, std::string_view tp) {
+    return refusal({{"model", model}, {"device", "h100"}, {"devices", tp}, {"tp", tp}});
+  };
+  names(split(kQwen, "5"), {"--tp 5", "24", "1, 2, 4, 8"});
+  names(split(kQwen, "3"), {"--tp 3", "key-value heads"});
+  names(split(kQwen, "6"), {"--tp 6", "heads of its Gated DeltaNet"});
   names(refusal({{"model", kQwen}, {"device", "h100"}, {"devices", "4"}, {"tp", "8"}}), {"--tp 8", "4 devices"});
   names(refusal({{"model", kQwen}, {"device", "h100"}, {"devices", "8"}, {"dp", "3"}}), {"--dp 3", "8 devices"});
   names(refusal({{"model", kQwen}, {"device", "h100"}, {"devices", "8"}, {"ep", "3"}}), {"--ep 3"});
-  names(refusal({{"model", "DeepSeek-V4.1-Flash"}, {"device", "h100"}, {"devices", "16"}}),
-        {"--tp 16", "24 hash heads", "4 ranks without"});
+  names(split("DeepSeek-V4.1-Flash", "16"), {"--tp 16", "24 hash heads", "4 ranks without", "1, 2, 4, 8"});
   names(refusal({{"model", kQwen}, {"device", kSpark}, {"devices", "4"}, {"nodes", "2"}}), {"--nodes 2", "4 nodes"});
+}
+
+TEST(Request, DevicesThatCannotShareAModelAreReplicas) {
+  auto request = requested({{"model", kQwen}, {"device", "h100"}, {"devices", "6"}});
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->tp, 2u);
+  EXPECT_EQ(request->dp, 3u);
+  ASSERT_FALSE(request->notes.empty());
+  names(request->notes.front(), {"6 devices", "3 replicas of 2"});
+  // Whole layers go to the devices of llama.cpp, however many.
+  auto layers = requested({{"model", kQwen}, {"precision", "Q4"}, {"device", "rtx-3090"}, {"devices", "5"}});
+  ASSERT_TRUE(layers) << layers.error().message;
+  EXPECT_EQ(layers->tp, 5u);
 }
 
 TEST(Request, DefaultsAreSaidAndFit) {

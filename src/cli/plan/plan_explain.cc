@@ -139,10 +139,10 @@ std::string time_terms_text(const std::vector<sizing::TimeTerm>& terms, Sources&
 
 std::string candidate_text(const sizing::Candidate& candidate, bool is_chosen, const PageStyle& style) {
   const sizing::TableCost& cost = candidate.cost;
-  std::string text = is_chosen                     ? "chosen"
-                     : candidate.fits              ? "fits"
-                     : candidate.missing_bytes > 0 ? size_in_both(candidate.missing_bytes) + " missing"
-                                                   : "out";
+  std::string text = is_chosen                          ? "chosen"
+                     : candidate.fits && candidate.runs ? "fits"
+                     : candidate.missing_bytes > 0      ? size_in_both(candidate.missing_bytes) + " missing"
+                                                        : "out";
   if (!candidate.reason.empty()) text += ": " + candidate.reason;
   if (cost.reads_per_s_decode > 0 || cost.reads_per_s_prefill > 0) {
     text += fmt::format("; {} a second at decode ({} of the limit), {} at prefill ({})",

@@ -90,6 +90,7 @@ Json candidate_json(const sizing::Candidate& candidate) {
   const sizing::TableCost& cost = candidate.cost;
   return {{"placement", placement_name(candidate.placement)},
           {"fits", candidate.fits},
+          {"runs", candidate.runs},
           {"missing_bytes", candidate.missing_bytes},
           {"reason", candidate.reason},
           {"reads_per_s_decode", cost.reads_per_s_decode},

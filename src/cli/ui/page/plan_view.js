@@ -41,10 +41,10 @@ function candidateRow(candidate, chosen, place) {
   const button = el("button", { type: "button", data: { key: `candidate/${candidate.placement}` } }, "Plan it so");
   button.addEventListener("click", () => place(candidate.placement));
   const added = (ms) => (ms > 0 ? timeText(ms) : "nothing");
-  const costs = candidate.fits ? `adds ${added(candidate.us_per_step_added / 1000)} to a step and ${added(candidate.ms_per_chunk_added)} to a chunk` : "";
+  const costs = candidate.fits && candidate.runs ? `adds ${added(candidate.us_per_step_added / 1000)} to a step and ${added(candidate.ms_per_chunk_added)} to a chunk` : "";
   return el("li", { class: isChosen ? "is-chosen" : "" },
     el("div", { class: "candidate-head" }, el("strong", {}, placementText(candidate.placement)),
-      el("span", { class: `badge ${candidate.fits ? "good" : "bad"}` }, candidate.fits ? "✓ fits" : "✕ out"),
+      el("span", { class: `badge ${candidate.fits && candidate.runs ? "good" : "bad"}` }, candidate.fits && candidate.runs ? "✓ fits" : candidate.fits ? "✕ no engine" : "✕ out"),
       isChosen ? el("span", { class: "badge plain" }, "in this plan") : button),
     el("p", {}, candidate.reason),
     costs ? el("p", { class: "fine" }, costs) : "");
