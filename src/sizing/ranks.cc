@@ -27,7 +27,8 @@ std::string why_not_split(const Model& model, std::uint32_t tp, std::uint32_t ep
   if (model.format == "gguf") {  // whose engine gives whole layers to devices
     return tp <= model.layers ? "" : fmt::format("is more than the {} layers", model.layers);
   }
-  if (model.attention_heads % tp != 0) return fmt::format("does not divide the {} attention heads", model.attention_heads);
+  if (model.attention_heads % tp != 0)
+    return fmt::format("does not divide the {} attention heads", model.attention_heads);
   const std::uint32_t kv_heads = std::max(1u, model.kv_heads);
   if (kv_heads % tp != 0 && tp % kv_heads != 0) return fmt::format("fits the {} key-value heads neither way", kv_heads);
   for (const State& state : model.states) {

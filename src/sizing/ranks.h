@@ -8,8 +8,8 @@
 
 namespace rowtide::sizing {
 
-/// What stands against `tp` tensor-parallel ranks: "does not divide the 24 attention heads"; empty if nothing. With `ep`
-/// above 1 experts stay whole.
+/// What stands against `tp` tensor-parallel ranks: "does not divide the 24 attention heads"; empty if nothing. With
+/// `ep` above 1 experts stay whole.
 std::string why_not_split(const Model& model, std::uint32_t tp, std::uint32_t ep);
 
 /// The numbers of ranks, of 64 at most, that nothing stands against: "1, 2, 4, 8".

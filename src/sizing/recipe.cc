@@ -23,6 +23,8 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
+constexpr std::uint32_t kSharedGibOfRanks = 16;  // as engines' own containers are started, with room to spare
+
 std::uint64_t gib_upwards(std::uint64_t bytes) { return (bytes + (std::uint64_t{1} << 30) - 1) >> 30; }
 
 void add_container_notes(const Request& request, const RecipePlan& plan, Recipe& recipe) {
@@ -40,6 +42,11 @@ void add_container_notes(const Request& request, const RecipePlan& plan, Recipe&
                     "or --ipc=host; "
                     "Docker's default is 64 MiB, with which the sharing is given up or the start fails)",
                     byte_size_text(plan.shared_memory_bytes), gib_upwards(plan.shared_memory_bytes)));
+  } else if (recipe.engine != EngineId::kLlamaCpp && request.devices_per_node() > 1) {
+    recipe.notes.push_back(fmt::format(
+        "the ranks of a node meet in /dev/shm: docker run --shm-size {}g, or --ipc=host; Docker's default of 64 MiB is "
+        "too little for the GPUs' library of collectives",
+        kSharedGibOfRanks));
   }
 }
 

@@ -1,5 +1,7 @@
 // The smallest machine that does it: numbers of devices, ranks, and the table on or off the device.
 #include <algorithm>
+#include <initializer_list>
+#include <optional>
 #include <tuple>
 
 #include "sizing/plan.h"
@@ -8,29 +10,35 @@
 namespace rowtide::sizing {
 namespace {
 
+bool is_better(const Searched& a, const Searched& b) {
+  return std::tuple(!a.fits, !a.runs, a.missing_bytes, -a.decode_total_tok_s) <
+         std::tuple(!b.fits, !b.runs, b.missing_bytes, -b.decode_total_tok_s);
+}
+
+/// The best of several places of the table.
+Searched best_of_places(const Request& request, std::initializer_list<Placement> places) {
+  std::optional<Searched> best;
+  for (Placement placement : places) {
+    Request with = request;
+    with.placement = placement;
+    if (placement != Placement::kNvme) with.memory.reset();
+    Searched one = summary_of(make_plan(with));
+    if (!best || is_better(one, *best)) best = std::move(one);
+  }
+  return *best;
+}
+
+/// With the table in the memory that the weights are in, and off it.
 void look(const Request& request, std::vector<Searched>& found) {
   if (request.model.tables.empty() || request.placement) {
     found.push_back(summary_of(make_plan(request)));
     return;
   }
-  Request with = request;
-  with.placement = Placement::kDevice;
-  with.memory.reset();
-  found.push_back(summary_of(make_plan(with)));
-  Searched off;  // the best place off the device
-  bool any = false;
-  for (Placement placement : {Placement::kPinned, Placement::kHost, Placement::kNvme}) {
-    with = request;
-    with.placement = placement;
-    if (placement != Placement::kNvme) with.memory.reset();
-    const Searched one = summary_of(make_plan(with));
-    if (!any || std::tuple(!one.fits, one.missing_bytes, -one.decode_total_tok_s) <
-                    std::tuple(!off.fits, off.missing_bytes, -off.decode_total_tok_s)) {
-      off = one;
-    }
-    any = true;
-  }
-  found.push_back(off);
+  const bool unified = request.machine.device.is_unified;
+  found.push_back(unified ? best_of_places(request, {Placement::kDevice, Placement::kHost})
+                          : best_of_places(request, {Placement::kDevice}));
+  found.push_back(unified ? best_of_places(request, {Placement::kNvme})
+                          : best_of_places(request, {Placement::kPinned, Placement::kHost, Placement::kNvme}));
 }
 
 }  // namespace

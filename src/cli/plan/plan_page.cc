@@ -209,7 +209,9 @@ std::string launch_text(const Plan& plan, const PageStyle& style) {
     for (const sizing::EngineLimit& limit : chosen->limits) text += listed(limit.reason, style);
     return text;
   }
-  return text + packed_command(chosen->text(), 2, style.width);
+  text += packed_command(chosen->text(), 2, style.width);
+  for (const std::string& note : chosen->notes) text += listed(note, style);
+  return text;
 }
 
 }  // namespace

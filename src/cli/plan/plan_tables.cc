@@ -181,7 +181,12 @@ std::string search_text(const std::vector<Searched>& searched, const PageStyle& 
   const std::string advice = best != searched.end()  ? "Take the marked one: " + best->verdict
                              : searched.front().fits ? "No engine runs any of them. " + searched.front().verdict
                                                      : "None fits. " + searched.front().verdict;
-  return text + "\n" + wrapped(advice, 0, style.width);
+  text += "\n" + wrapped(advice, 0, style.width);
+  const auto fewer = std::ranges::find_if(searched, [&](const Searched& one) {
+    return one.fits && !one.runs && best != searched.end() && one.devices < best->devices;
+  });
+  if (fewer != searched.end()) text += "\n" + wrapped("Fewer would do: " + fewer->verdict, 0, style.width);
+  return text;
 }
 
 std::string checklist_text(const std::vector<sizing::Check>& checks, const PageStyle& style) {
