@@ -14,7 +14,7 @@ namespace {
 // Keeps the bound of the multipliers above 2^32, below which numpy draws in another way.
 constexpr std::int64_t kMaxCompressedVocab = 1 << 29;
 
-Error usage(std::string_view key, auto value, std::string_view rule) {
+Error engram_usage(std::string_view key, auto value, std::string_view rule) {
   return make_error(ErrorCode::kUsage, "{} {} is no configuration of an Engram table: {}", key, value, rule);
 }
 
@@ -29,32 +29,33 @@ std::optional<std::uint64_t> seed_of(const EngramConfig& config, std::uint32_t l
 Result<void> check_layers(const EngramConfig& config) {
   std::set<std::uint32_t> seen;
   for (const std::uint32_t layer : config.layer_ids) {
-    if (!seen.insert(layer).second) return usage("layer_ids", layer, "it is named twice");
-    if (!seed_of(config, layer)) return usage("seed", config.seed, "with the layer's share it exceeds 64 bits");
+    if (!seen.insert(layer).second) return engram_usage("layer_ids", layer, "it is named twice");
+    if (!seed_of(config, layer)) return engram_usage("seed", config.seed, "with the layer's share it exceeds 64 bits");
   }
-  if (seen.empty()) return usage("layer_ids", "[]", "at least one layer must have a table");
+  if (seen.empty()) return engram_usage("layer_ids", "[]", "at least one layer must have a table");
   if (seen.size() > kMaxXorHeads / heads_of_table(config)) {
-    return usage("layer_ids", fmt::format("(of {} layers)", seen.size()), "the heads must not exceed 4,096 in all");
+    return engram_usage("layer_ids", fmt::format("(of {} layers)", seen.size()),
+                        "the heads must not exceed 4,096 in all");
   }
   return {};
 }
 
 Result<void> check(const EngramConfig& config) {
   if (config.compressed_vocab_size < 1 || config.compressed_vocab_size > kMaxCompressedVocab) {
-    return usage("compressed_vocab_size", config.compressed_vocab_size, "it must be 1 to 536,870,912");
+    return engram_usage("compressed_vocab_size", config.compressed_vocab_size, "it must be 1 to 536,870,912");
   }
   if (config.base_per_order.empty() || config.ngram_size() > kMaxNgramSize) {
-    return usage("max_ngram_size", config.base_per_order.size() + 1, "it must be 2 to 8");
+    return engram_usage("max_ngram_size", config.base_per_order.size() + 1, "it must be 2 to 8");
   }
   if (config.heads_per_order < 1 || config.heads_per_order > kMaxHeadsPerOrder) {
-    return usage("heads_per_order", config.heads_per_order, "it must be 1 to 64");
+    return engram_usage("heads_per_order", config.heads_per_order, "it must be 1 to 64");
   }
   if (auto layers = check_layers(config); !layers) return layers;
   for (const std::uint64_t base : config.base_per_order) {
-    if (base < 1) return usage("base", base, "it must be at least 1");
+    if (base < 1) return engram_usage("base", base, "it must be at least 1");
     // Also keeps the prime search far from the end of 64 bits.
     if (base > kMaxInt64 / heads_of_table(config)) {
-      return usage("base", base, "row ids would not fit a signed 64-bit number");
+      return engram_usage("base", base, "row ids would not fit a signed 64-bit number");
     }
   }
   return {};
@@ -85,7 +86,7 @@ Result<std::vector<XorConstants>> derive_engram(const EngramConfig& config) {
     }
     auto offsets = head_offsets(constants.head_sizes);
     if (!offsets) {
-      return usage("base", config.base_per_order.front(), "row ids would not fit a signed 64-bit number");
+      return engram_usage("base", config.base_per_order.front(), "row ids would not fit a signed 64-bit number");
     }
     constants.head_offsets = *std::move(offsets);
   }

@@ -11,7 +11,7 @@
 namespace rowtide {
 namespace {
 
-Error usage(std::string_view key, auto value, std::string_view rule) {
+Error longcat_usage(std::string_view key, auto value, std::string_view rule) {
   return make_error(ErrorCode::kUsage, "{} {} is no configuration of a longcat table: {}", key, value, rule);
 }
 
@@ -20,19 +20,19 @@ std::uint64_t heads_of(const LongcatConfig& config) {
 }
 
 Result<void> check(const LongcatConfig& config) {
-  if (config.vocab_size < 1) return usage("vocab_size", config.vocab_size, "it must be at least 1");
+  if (config.vocab_size < 1) return longcat_usage("vocab_size", config.vocab_size, "it must be at least 1");
   if (config.ngram_size < 2 || config.ngram_size > kMaxNgramSize) {
-    return usage("ngram_size", config.ngram_size, "it must be 2 to 8");
+    return longcat_usage("ngram_size", config.ngram_size, "it must be 2 to 8");
   }
   if (config.heads_per_order < 1 || config.heads_per_order > kMaxHeadsPerOrder) {
-    return usage("heads_per_order", config.heads_per_order, "it must be 1 to 64");
+    return longcat_usage("heads_per_order", config.heads_per_order, "it must be 1 to 64");
   }
-  if (config.size_ratio < 1) return usage("size_ratio", config.size_ratio, "it must be at least 1");
+  if (config.size_ratio < 1) return longcat_usage("size_ratio", config.size_ratio, "it must be at least 1");
   // Largest size first, then that it times every id of a window stays below 2^63; so do the row ids.
   const Uint128 vocab = static_cast<std::uint64_t>(config.vocab_size);
   const Uint128 largest = vocab * config.size_ratio + 2 * heads_of(config);
   if (largest > kMaxInt64 / heads_of(config) || largest > kMaxInt64 / config.ngram_size / vocab) {
-    return usage("size_ratio", config.size_ratio, "sums of token ids would not fit a signed 64-bit number");
+    return longcat_usage("size_ratio", config.size_ratio, "sums of token ids would not fit a signed 64-bit number");
   }
   return {};
 }

@@ -15,26 +15,27 @@ std::uint64_t heads_of(const QwenPleConfig& config) {
   return std::uint64_t{config.ngram_size - 1} * config.heads_per_order;
 }
 
-Error usage(std::string_view key, auto value, std::string_view rule) {
+Error qwen_ple_usage(std::string_view key, auto value, std::string_view rule) {
   return make_error(ErrorCode::kUsage, "{} {} is no configuration of a qwen_ple table: {}", key, value, rule);
 }
 
 Result<void> check(const QwenPleConfig& config) {
-  if (config.vocab_size < 1) return usage("vocab_size", config.vocab_size, "it must be at least 1");
+  if (config.vocab_size < 1) return qwen_ple_usage("vocab_size", config.vocab_size, "it must be at least 1");
   if (config.ngram_size < 2 || config.ngram_size > kMaxNgramSize) {
-    return usage("ngram_size", config.ngram_size, "it must be 2 to 8");
+    return qwen_ple_usage("ngram_size", config.ngram_size, "it must be 2 to 8");
   }
   if (config.heads_per_order < 1 || config.heads_per_order > kMaxHeadsPerOrder) {
-    return usage("heads_per_order", config.heads_per_order, "it must be 1 to 64");
+    return qwen_ple_usage("heads_per_order", config.heads_per_order, "it must be 1 to 64");
   }
   const std::uint64_t primes = (std::uint64_t{config.dense_index} + 1) * heads_of(config);
   if (primes > kMaxXorHeads) {
-    return usage("dense_index", config.dense_index, "up to and with this table the heads must not exceed 4,096");
+    return qwen_ple_usage("dense_index", config.dense_index,
+                          "up to and with this table the heads must not exceed 4,096");
   }
-  if (config.base < 1) return usage("base", config.base, "it must be at least 1");
+  if (config.base < 1) return qwen_ple_usage("base", config.base, "it must be at least 1");
   // Also keeps the prime search far from the end of 64 bits.
   if (config.base > kMaxInt64 / primes) {
-    return usage("base", config.base, "row ids would not fit a signed 64-bit number");
+    return qwen_ple_usage("base", config.base, "row ids would not fit a signed 64-bit number");
   }
   return {};
 }
@@ -98,7 +99,7 @@ Result<QwenPleConstants> derive_qwen_ple(const QwenPleConfig& config) {
   constants.multipliers = derive_multipliers(config);
   constants.head_sizes = derive_head_sizes(config);
   auto offsets = head_offsets(constants.head_sizes);
-  if (!offsets) return usage("base", config.base, "row ids would not fit a signed 64-bit number");
+  if (!offsets) return qwen_ple_usage("base", config.base, "row ids would not fit a signed 64-bit number");
   constants.head_offsets = *std::move(offsets);
   return constants;
 }

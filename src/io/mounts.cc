@@ -9,7 +9,7 @@ namespace rowtide::io {
 namespace {
 
 /// The kernel writes space, tab, newline and backslash as \ooo.
-std::string unescaped(const std::string& text) {
+std::string unescaped_field(const std::string& text) {
   const auto octal = [](char c) { return c >= '0' && c <= '7'; };
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -32,8 +32,8 @@ std::optional<Mount> parse_mount(const std::string& line) {
   std::istringstream(line.substr(0, dash)) >> skipped >> skipped >> mount.device >> mount.subtree >> mount.point;
   std::istringstream(line.substr(dash + 3)) >> mount.type >> skipped >> mount.options;
   if (mount.point.empty() || mount.type.empty()) return std::nullopt;
-  mount.subtree = unescaped(mount.subtree);
-  mount.point = unescaped(mount.point);
+  mount.subtree = unescaped_field(mount.subtree);
+  mount.point = unescaped_field(mount.point);
   return mount;
 }
 

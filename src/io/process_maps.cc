@@ -10,7 +10,7 @@
 namespace rowtide::io {
 namespace {
 
-std::string unescaped(std::string path) {
+std::string unescaped_path(std::string path) {
   for (std::size_t at = 0; (at = path.find("\\012", at)) != std::string::npos; ++at) path.replace(at, 4, "\n");
   return path;
 }
@@ -26,7 +26,7 @@ std::optional<Mapping> parse_mapping(const std::string& line) {
   mapping.writable = permissions[1] == 'w';
   mapping.device = device;
   mapping.inode = fmt::format("{} {}", device, inode);
-  mapping.path = unescaped(line.substr(static_cast<std::size_t>(path_at)));
+  mapping.path = unescaped_path(line.substr(static_cast<std::size_t>(path_at)));
   return mapping;
 }
 

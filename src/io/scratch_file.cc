@@ -20,7 +20,7 @@ namespace rowtide::io {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
-constexpr std::size_t kAlignment = 65536;
+constexpr std::size_t kPieceAlignment = 65536;
 constexpr auto kTimeMost = std::chrono::seconds(3);
 
 /// A new file without a name: nothing is left behind, however the process ends.
@@ -42,7 +42,7 @@ std::uint64_t free_bytes(int descriptor) {
 
 using Piece = std::unique_ptr<std::byte, decltype(&std::free)>;
 
-Piece new_piece() { return {static_cast<std::byte*>(std::aligned_alloc(kAlignment, kPieceBytes)), std::free}; }
+Piece new_piece() { return {static_cast<std::byte*>(std::aligned_alloc(kPieceAlignment, kPieceBytes)), std::free}; }
 
 Error no_memory() { return make_error(ErrorCode::kResource, "no memory for {} bytes of buffer", kPieceBytes); }
 
@@ -102,7 +102,8 @@ Result<void> ScratchFile::fill(const std::string& folder, std::uint64_t bytes, c
   if (!piece) return no_memory();
   while (bytes_ < bytes) {
     const std::uint64_t part = std::min<std::uint64_t>(kPieceBytes, bytes - bytes_);
-    const std::uint64_t whole = (part + kAlignment - 1) / kAlignment * kAlignment;  // as direct I/O demands
+    const std::uint64_t whole =
+        (part + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment;  // as direct I/O demands
     fill({piece.get(), part});
     std::memset(piece.get() + part, 0, whole - part);
     if (auto written = write(folder, {piece.get(), whole}, bytes); !written) return written;

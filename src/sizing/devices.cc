@@ -97,7 +97,7 @@ CpuFacts cpu_of(const Json& entry) {
   return cpu;
 }
 
-DeviceData parse() {
+DeviceData parse_devices() {
   const Json all = Json::parse(data::devices);
   DeviceData parsed;
   for (const Json& entry : all.at("devices")) {
@@ -112,7 +112,7 @@ DeviceData parse() {
 }
 
 const DeviceData& device_data() {
-  static const DeviceData data = parse();
+  static const DeviceData data = parse_devices();
   return data;
 }
 

@@ -71,7 +71,7 @@ NamedEngine engine_of(const Json& entry) {
   return named;
 }
 
-EngineData parse() {
+EngineData parse_engines() {
   const Json all = Json::parse(data::engines);
   EngineData parsed;
   for (const Json& entry : all.at("engines")) parsed.engines.push_back(engine_of(entry));
@@ -97,7 +97,7 @@ EngineData parse() {
 }
 
 const EngineData& engine_data() {
-  static const EngineData data = parse();
+  static const EngineData data = parse_engines();
   return data;
 }
 

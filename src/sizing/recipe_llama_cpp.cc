@@ -29,7 +29,7 @@ void add_plug_in(const Request& request, const RecipePlan& plan, Recipe& recipe)
   }
 }
 
-void add_speculation(const Request& request, Recipe& recipe) {
+void add_llama_cpp_speculation(const Request& request, Recipe& recipe) {
   if (request.speculate == 0) return;
   if (request.model.draft_layers == 0) {
     add(recipe, "--spec-type", "ngram-simple");
@@ -71,7 +71,7 @@ void fill_llama_cpp(const Request& request, const RecipePlan& plan, const std::s
     }
   }
   if (is_served(request.model) && request.table_bytes() <= kLazyByItselfBytes) add(recipe, "-lzm", "on");
-  add_speculation(request, recipe);
+  add_llama_cpp_speculation(request, recipe);
   if (request.dp > 1) {
     recipe.notes.push_back(
         fmt::format("{} replicas: start it {} times, each with a --port and devices (--device) of its own", request.dp,

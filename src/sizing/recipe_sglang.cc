@@ -9,7 +9,7 @@
 namespace rowtide::sizing {
 namespace {
 
-void add_parallelism(const Request& request, Recipe& recipe) {
+void add_sglang_parallelism(const Request& request, Recipe& recipe) {
   add(recipe, "--tp", std::to_string(request.tp));
   if (request.dp > 1) add(recipe, "--dp", std::to_string(request.dp));
   if (request.ep > 1) add(recipe, "--ep", std::to_string(request.ep));
@@ -23,7 +23,7 @@ void add_parallelism(const Request& request, Recipe& recipe) {
   }
 }
 
-void add_speculation(const Request& request, Recipe& recipe) {
+void add_sglang_speculation(const Request& request, Recipe& recipe) {
   if (request.speculate == 0) return;
   const std::string drafted = std::to_string(request.speculate);
   if (request.model.draft_layers == 0) {
@@ -73,7 +73,7 @@ void place_table(const Request& request, const RecipePlan& plan, Recipe& recipe)
 void fill_sglang(const Request& request, const RecipePlan& plan, const std::string& model_path, Recipe& recipe) {
   recipe.arguments = {"python3", "-m", "sglang.launch_server"};
   add(recipe, "--model-path", model_path);
-  add_parallelism(request, recipe);
+  add_sglang_parallelism(request, recipe);
   add(recipe, "--context-length", std::to_string(request.context));
   add(recipe, "--max-running-requests", std::to_string(sequences_of_replica(request) * request.dp));
   add(recipe, "--chunked-prefill-size", std::to_string(request.chunk));
@@ -82,7 +82,7 @@ void fill_sglang(const Request& request, const RecipePlan& plan, const std::stri
   if (has_typed_state(request.model)) {
     add(recipe, "--mamba-ssm-dtype", request.state == StateType::kBf16 ? "bfloat16" : "float32");
   }
-  add_speculation(request, recipe);
+  add_sglang_speculation(request, recipe);
   place_table(request, plan, recipe);
 }
 

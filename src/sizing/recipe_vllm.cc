@@ -12,7 +12,7 @@ std::string_view draft_method(const Model& model) {
   return model.family == "deepseek_engram" ? "dspark" : "mtp";
 }
 
-void add_parallelism(const Request& request, Recipe& recipe) {
+void add_vllm_parallelism(const Request& request, Recipe& recipe) {
   add(recipe, "--tensor-parallel-size", std::to_string(request.tp));
   if (request.dp > 1) add(recipe, "--data-parallel-size", std::to_string(request.dp));
   if (request.ep > 1) recipe.arguments.emplace_back("--enable-expert-parallel");
@@ -30,7 +30,7 @@ void add_parallelism(const Request& request, Recipe& recipe) {
 
 void fill_vllm(const Request& request, const RecipePlan& plan, const std::string& model_path, Recipe& recipe) {
   recipe.arguments = {"vllm", "serve", model_path};
-  add_parallelism(request, recipe);
+  add_vllm_parallelism(request, recipe);
   add(recipe, "--max-model-len", std::to_string(request.context));
   add(recipe, "--max-num-seqs", std::to_string(sequences_of_replica(request)));
   add(recipe, "--max-num-batched-tokens", std::to_string(request.chunk));

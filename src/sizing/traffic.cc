@@ -8,7 +8,7 @@
 namespace rowtide::sizing {
 namespace {
 
-constexpr double kIndexBytes = 2;
+constexpr double kIndexValueBytes = 2;
 constexpr double kActivationBytes = 2;  // of what ranks exchange: bf16
 
 // Of Qwen3.8-Flash-Next on one GB10, steps of 4, 8, 16, 24 and 32 positions take 62.9, 76.4, 102.2, 124.7 and 141.4 ms
@@ -55,7 +55,7 @@ double ranks_sharing(std::uint32_t parts, std::uint32_t ranks) { return std::max
 double kv_bytes(const Request& request, const Attention& group, const Pass& pass) {
   const double row =
       static_cast<double>(group.values) * kv_value_bytes(request.kv) / ranks_sharing(group.kv_heads, request.tp);
-  const double index_row = static_cast<double>(group.index_values) * kIndexBytes;
+  const double index_row = static_cast<double>(group.index_values) * kIndexValueBytes;
   const double written = pass.positions_each / std::max(group.ratio, 1u);
   const double readers = std::max(group.readers, group.layers);
   return readers * attended(group, pass.length, pass.positions_each) * row +

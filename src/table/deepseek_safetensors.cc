@@ -16,8 +16,8 @@ namespace {
 using checkpoint::Dtype;
 using checkpoint::ModelConfig;
 
-constexpr std::array<std::string_view, 2> kKnownAs = {"deepseek_v41", "DeepseekV41ForCausalLM"};
-constexpr std::array<std::string_view, 1> kToldBy = {"engram_layer_ids"};
+constexpr std::array<std::string_view, 2> kDeepseekKnownAs = {"deepseek_v41", "DeepseekV41ForCausalLM"};
+constexpr std::array<std::string_view, 1> kDeepseekToldBy = {"engram_layer_ids"};
 constexpr std::uint64_t kScaleValues = 32;
 
 Error config_error(const ModelConfig& config, const Error& error) {
@@ -27,36 +27,36 @@ Error config_error(const ModelConfig& config, const Error& error) {
 
 /// The value of a key that must be there.
 template <class T>
-Result<T> required(const ModelConfig& config, std::string_view key, std::string_view why) {
+Result<T> required_key(const ModelConfig& config, std::string_view key, std::string_view why) {
   auto value = config.integer<T>(key);
   if (!value) return value.error();
   if (*value) return **value;
   return config.error(ErrorCode::kMalformed, key, why);
 }
 
-Result<EngramConfig> read_config(const ModelConfig& config) {
+Result<EngramConfig> read_deepseek_config(const ModelConfig& config) {
   EngramConfig engram{};
   auto layers = config.integers<std::uint32_t>("engram_layer_ids");
   if (!layers) return layers.error();
   engram.layer_ids = layers->value_or(std::vector<std::uint32_t>());
-  auto ngram_size = required<std::uint32_t>(config, "engram_max_ngram_size", "the highest order of the n-grams");
+  auto ngram_size = required_key<std::uint32_t>(config, "engram_max_ngram_size", "the highest order of the n-grams");
   if (!ngram_size) return ngram_size.error();
-  auto base = required<std::uint64_t>(config, "engram_vocab_size", "from which on the head sizes are primes");
+  auto base = required_key<std::uint64_t>(config, "engram_vocab_size", "from which on the head sizes are primes");
   if (!base) return base.error();
   if (*ngram_size < 2 || *ngram_size > 8) {
     return config.error(ErrorCode::kMalformed, "engram_max_ngram_size", "but it must be 2 to 8");
   }
   engram.base_per_order.assign(*ngram_size - 1, *base);
-  auto heads = required<std::uint32_t>(config, "engram_n_heads", "the heads of each order");
+  auto heads = required_key<std::uint32_t>(config, "engram_n_heads", "the heads of each order");
   if (!heads) return heads.error();
   engram.heads_per_order = *heads;
-  auto vocab = required<std::int64_t>(config, "engram_compressed_vocab_size", "from which the multipliers follow");
+  auto vocab = required_key<std::int64_t>(config, "engram_compressed_vocab_size", "from which the multipliers follow");
   if (!vocab) return vocab.error();
   engram.compressed_vocab_size = *vocab;
   // Two spellings are published.
   const bool short_name = !config.has("engram_pad_token_id");
-  auto pad = required<std::int64_t>(config, short_name ? "engram_pad_id" : "engram_pad_token_id",
-                                    "the token that fills in before a sequence's start");
+  auto pad = required_key<std::int64_t>(config, short_name ? "engram_pad_id" : "engram_pad_token_id",
+                                        "the token that fills in before a sequence's start");
   if (!pad) return pad.error();
   engram.pad_token_id = *pad;
   auto image = config.integer<std::int64_t>("image_token_id");
@@ -66,16 +66,17 @@ Result<EngramConfig> read_config(const ModelConfig& config) {
 }
 
 /// What the configuration says of one layer's table.
-struct LayerTable {
+struct DeepseekLayerTable {
   AddressedTable addressed;  // its addressing is null where the model has no token map
   std::uint64_t rows;
   std::uint32_t heads_per_order;
 };
 
-Result<std::vector<LayerTable>> layer_tables(const ModelConfig& config, const TokenMapSource& token_map) {
-  auto engram = read_config(config);
+Result<std::vector<DeepseekLayerTable>> deepseek_layer_tables(const ModelConfig& config,
+                                                              const TokenMapSource& token_map) {
+  auto engram = read_deepseek_config(config);
   if (!engram) return engram.error();
-  std::vector<LayerTable> tables;
+  std::vector<DeepseekLayerTable> tables;
   if (engram->layer_ids.empty()) return tables;
   auto constants = derive_engram(*engram);
   if (!constants) return config_error(config, constants.error());
@@ -95,16 +96,17 @@ Result<std::vector<LayerTable>> layer_tables(const ModelConfig& config, const To
   return tables;
 }
 
-Result<std::vector<AddressedTable>> addressed_tables(const ModelConfig& config, const TokenMapSource& token_map) {
-  auto tables = layer_tables(config, token_map);
+Result<std::vector<AddressedTable>> addressed_deepseek_tables(const ModelConfig& config,
+                                                              const TokenMapSource& token_map) {
+  auto tables = deepseek_layer_tables(config, token_map);
   if (!tables) return tables.error();
   std::vector<AddressedTable> addressed;
-  for (LayerTable& table : *tables) addressed.push_back(std::move(table.addressed));
+  for (DeepseekLayerTable& table : *tables) addressed.push_back(std::move(table.addressed));
   return addressed;
 }
 
 /// Rows that the configuration declares must be those that its own constants give.
-Result<void> check_declared_rows(const ModelConfig& config, const std::vector<LayerTable>& tables) {
+Result<void> check_declared_rows(const ModelConfig& config, const std::vector<DeepseekLayerTable>& tables) {
   auto declared = config.integers<std::uint64_t>("engram_num_embeddings");
   if (!declared) return declared.error();
   if (!*declared) return {};
@@ -120,7 +122,7 @@ Result<void> check_declared_rows(const ModelConfig& config, const std::vector<La
   return {};
 }
 
-Result<Table> find_table(const ModelTensors& files, const ModelConfig& config, const LayerTable& expected) {
+Result<Table> find_table(const ModelTensors& files, const ModelConfig& config, const DeepseekLayerTable& expected) {
   const AddressedTable& addressed = expected.addressed;
   Table table;
   const std::array<std::string, 1> names = {addressed.name + ".weight"};
@@ -164,13 +166,13 @@ Result<Table> find_table(const ModelTensors& files, const ModelConfig& config, c
   return table;
 }
 
-Result<std::vector<Table>> find_tables(const ModelTensors& files, const ModelConfig& config,
-                                       const TokenMapSource& token_map) {
-  auto expected = layer_tables(config, token_map);
+Result<std::vector<Table>> find_deepseek_tables(const ModelTensors& files, const ModelConfig& config,
+                                                const TokenMapSource& token_map) {
+  auto expected = deepseek_layer_tables(config, token_map);
   if (!expected) return expected.error();
   if (auto same = check_declared_rows(config, *expected); !same) return same.error();
   std::vector<Table> tables;
-  for (const LayerTable& layer_table : *expected) {
+  for (const DeepseekLayerTable& layer_table : *expected) {
     auto table = find_table(files, config, layer_table);
     if (!table) return table.error();
     tables.push_back(*std::move(table));
@@ -180,6 +182,7 @@ Result<std::vector<Table>> find_tables(const ModelTensors& files, const ModelCon
 
 }  // namespace
 
-const ModelFamily kDeepseekFamily = {"deepseek_engram", kKnownAs, kToldBy, addressed_tables, find_tables};
+const ModelFamily kDeepseekFamily = {"deepseek_engram", kDeepseekKnownAs, kDeepseekToldBy, addressed_deepseek_tables,
+                                     find_deepseek_tables};
 
 }  // namespace rowtide

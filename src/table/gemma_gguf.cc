@@ -9,7 +9,7 @@
 namespace rowtide {
 namespace {
 
-constexpr std::string_view kTensor = "per_layer_token_embd.weight";
+constexpr std::string_view kGemmaTensor = "per_layer_token_embd.weight";
 
 }  // namespace
 
@@ -18,16 +18,16 @@ bool is_gemma_architecture(std::string_view architecture) {
 }
 
 Result<std::vector<Table>> find_gemma_tables(const checkpoint::Gguf& gguf) {
-  const checkpoint::Tensor* tensor = gguf.find_tensor(kTensor);
+  const checkpoint::Tensor* tensor = gguf.find_tensor(kGemmaTensor);
   if (tensor == nullptr) return std::vector<Table>();
   const auto& [width, rows, d2, d3] = tensor->shape;
   if (width == 0 || rows == 0 || d2 != 1 || d3 != 1) {
     return make_error(ErrorCode::kMalformed, "{}: tensor '{}': shape [{}, {}, {}, {}] is no table",
-                      gguf.path_of(*tensor), kTensor, width, rows, d2, d3);
+                      gguf.path_of(*tensor), kGemmaTensor, width, rows, d2, d3);
   }
   const auto format = row_format_named(tensor->type->name);
   if (!format) {
-    log(LogLevel::kWarn, "{}: tensor '{}' is of type {}, which is not served", gguf.path_of(*tensor), kTensor,
+    log(LogLevel::kWarn, "{}: tensor '{}' is of type {}, which is not served", gguf.path_of(*tensor), kGemmaTensor,
         tensor->type->name);
     return std::vector<Table>();
   }

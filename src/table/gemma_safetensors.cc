@@ -15,18 +15,18 @@ namespace {
 using checkpoint::Dtype;
 using checkpoint::ModelConfig;
 
-constexpr std::array<std::string_view, 8> kKnownAs = {"gemma3n",
-                                                      "gemma3n_text",
-                                                      "gemma4",
-                                                      "gemma4_text",
-                                                      "Gemma3nForConditionalGeneration",
-                                                      "Gemma3nForCausalLM",
-                                                      "Gemma4ForConditionalGeneration",
-                                                      "Gemma4ForCausalLM"};
-constexpr std::array<std::string_view, 1> kToldBy = {"hidden_size_per_layer_input"};
-constexpr std::string_view kName = "embed_tokens_per_layer";
-constexpr std::string_view kPrefix = "model.language_model.";  // of the published checkpoints
-constexpr std::int64_t kVocabSize = 262'144;                   // of a configuration that does not say
+constexpr std::array<std::string_view, 8> kGemmaKnownAs = {"gemma3n",
+                                                           "gemma3n_text",
+                                                           "gemma4",
+                                                           "gemma4_text",
+                                                           "Gemma3nForConditionalGeneration",
+                                                           "Gemma3nForCausalLM",
+                                                           "Gemma4ForConditionalGeneration",
+                                                           "Gemma4ForCausalLM"};
+constexpr std::array<std::string_view, 1> kGemmaToldBy = {"hidden_size_per_layer_input"};
+constexpr std::string_view kGemmaName = "embed_tokens_per_layer";
+constexpr std::string_view kGemmaPrefix = "model.language_model.";  // of the published checkpoints
+constexpr std::int64_t kVocabSize = 262'144;                        // of a configuration that does not say
 
 /// 0 for the models of the family that have none.
 Result<std::uint64_t> values_per_layer(const ModelConfig& config) {
@@ -58,13 +58,14 @@ Result<std::shared_ptr<const Addressing>> read_addressing(const ModelConfig& con
   return addressing;
 }
 
-Result<std::vector<AddressedTable>> addressed_tables(const ModelConfig& config, const TokenMapSource& /*token_map*/) {
+Result<std::vector<AddressedTable>> addressed_gemma_tables(const ModelConfig& config,
+                                                           const TokenMapSource& /*token_map*/) {
   auto values = values_per_layer(config);
   if (!values) return values.error();
   if (*values == 0) return std::vector<AddressedTable>();
   auto addressing = read_addressing(config);
   if (!addressing) return addressing.error();
-  return std::vector<AddressedTable>{{fmt::format("{}{}", kPrefix, kName), 0, *std::move(addressing)}};
+  return std::vector<AddressedTable>{{fmt::format("{}{}", kGemmaPrefix, kGemmaName), 0, *std::move(addressing)}};
 }
 
 std::optional<RowFormat> row_format_of(Dtype dtype) {
@@ -78,10 +79,10 @@ std::optional<RowFormat> row_format_of(Dtype dtype) {
 
 Result<Table> find_table(const ModelTensors& files, const ModelConfig& config, const AddressedTable& addressed) {
   Table table;
-  const std::array<std::string, 1> names = {fmt::format("{}.weight", kName)};
+  const std::array<std::string, 1> names = {fmt::format("{}.weight", kGemmaName)};
   auto prefix = find_prefix(files, names);
   if (!prefix) return prefix.error();
-  table.name = fmt::format("{}{}", prefix->value_or(kPrefix), kName);
+  table.name = fmt::format("{}{}", prefix->value_or(kGemmaPrefix), kGemmaName);
   auto rows = require_tensor(files, table.name + ".weight", "hidden_size_per_layer_input of config.json tells of it");
   if (!rows) return rows.error();
   const auto format = row_format_of(rows->dtype);
@@ -114,9 +115,9 @@ Result<Table> find_table(const ModelTensors& files, const ModelConfig& config, c
   return table;
 }
 
-Result<std::vector<Table>> find_tables(const ModelTensors& files, const ModelConfig& config,
-                                       const TokenMapSource& token_map) {
-  auto expected = addressed_tables(config, token_map);
+Result<std::vector<Table>> find_gemma_tables(const ModelTensors& files, const ModelConfig& config,
+                                             const TokenMapSource& token_map) {
+  auto expected = addressed_gemma_tables(config, token_map);
   if (!expected) return expected.error();
   std::vector<Table> tables;
   for (const AddressedTable& addressed : *expected) {
@@ -129,6 +130,6 @@ Result<std::vector<Table>> find_tables(const ModelTensors& files, const ModelCon
 
 }  // namespace
 
-const ModelFamily kGemmaFamily = {"unigram", kKnownAs, kToldBy, addressed_tables, find_tables};
+const ModelFamily kGemmaFamily = {"unigram", kGemmaKnownAs, kGemmaToldBy, addressed_gemma_tables, find_gemma_tables};
 
 }  // namespace rowtide

@@ -14,32 +14,32 @@ namespace {
 using checkpoint::Dtype;
 using checkpoint::ModelConfig;
 
-constexpr std::array<std::string_view, 3> kKnownAs = {"longcat_flash_ngram", "longcat_flash",
-                                                      "LongcatFlashNgramForCausalLM"};
+constexpr std::array<std::string_view, 3> kLongcatKnownAs = {"longcat_flash_ngram", "longcat_flash",
+                                                             "LongcatFlashNgramForCausalLM"};
 // Older configurations say "over-encoding".
-constexpr std::array<std::string_view, 2> kToldBy = {"ngram_vocab_size_ratio", "oe_vocab_size_ratio"};
-constexpr std::string_view kName = "ngram_embeddings";
-constexpr std::string_view kPrefix = "model.";  // of the published checkpoint
+constexpr std::array<std::string_view, 2> kLongcatToldBy = {"ngram_vocab_size_ratio", "oe_vocab_size_ratio"};
+constexpr std::string_view kLongcatName = "ngram_embeddings";
+constexpr std::string_view kLongcatPrefix = "model.";  // of the published checkpoint
 
 /// The value under the first of two names that is there, which one of them must be.
 template <class T>
-Result<T> required(const ModelConfig& config, std::string_view name, std::string_view older_name) {
+Result<T> named(const ModelConfig& config, std::string_view name, std::string_view older_name) {
   auto value = config.integer<T>(config.has(name) || older_name.empty() ? name : older_name);
   if (!value) return value.error();
   if (*value) return **value;
   return config.error(ErrorCode::kMalformed, name, "and the n-gram embedding cannot be addressed without it");
 }
 
-Result<LongcatConfig> read_config(const ModelConfig& config) {
-  auto vocab = required<std::int64_t>(config, "vocab_size", "");
+Result<LongcatConfig> read_longcat_config(const ModelConfig& config) {
+  auto vocab = named<std::int64_t>(config, "vocab_size", "");
   if (!vocab) return vocab.error();
-  auto eos = required<std::int64_t>(config, "eos_token_id", "");
+  auto eos = named<std::int64_t>(config, "eos_token_id", "");
   if (!eos) return eos.error();
-  auto ratio = required<std::uint64_t>(config, "ngram_vocab_size_ratio", "oe_vocab_size_ratio");
+  auto ratio = named<std::uint64_t>(config, "ngram_vocab_size_ratio", "oe_vocab_size_ratio");
   if (!ratio) return ratio.error();
-  auto ngram_size = required<std::uint32_t>(config, "emb_neighbor_num", "oe_neighbor_num");
+  auto ngram_size = named<std::uint32_t>(config, "emb_neighbor_num", "oe_neighbor_num");
   if (!ngram_size) return ngram_size.error();
-  auto heads = required<std::uint32_t>(config, "emb_split_num", "oe_split_num");
+  auto heads = named<std::uint32_t>(config, "emb_split_num", "oe_split_num");
   if (!heads) return heads.error();
   return LongcatConfig{*vocab, *eos, *ratio, *ngram_size, *heads};
 }
@@ -50,29 +50,30 @@ struct Expected {
 };
 
 Result<Expected> expected_table(const ModelConfig& config) {
-  auto longcat = read_config(config);
+  auto longcat = read_longcat_config(config);
   if (!longcat) return longcat.error();
   auto constants = derive_longcat(*longcat);
   if (!constants) return make_error(ErrorCode::kMalformed, "{}: {}", config.path(), constants.error().message);
   auto addressing = make_longcat(*longcat, *constants);
-  return Expected{{fmt::format("{}{}", kPrefix, kName), 0, std::move(addressing)}, *std::move(constants)};
+  return Expected{{fmt::format("{}{}", kLongcatPrefix, kLongcatName), 0, std::move(addressing)}, *std::move(constants)};
 }
 
-Result<std::vector<AddressedTable>> addressed_tables(const ModelConfig& config, const TokenMapSource& /*token_map*/) {
+Result<std::vector<AddressedTable>> addressed_longcat_tables(const ModelConfig& config,
+                                                             const TokenMapSource& /*token_map*/) {
   auto expected = expected_table(config);
   if (!expected) return expected.error();
   return std::vector<AddressedTable>{std::move(expected->addressed)};
 }
 
-Result<std::vector<Table>> find_tables(const ModelTensors& files, const ModelConfig& config,
-                                       const TokenMapSource& /*token_map*/) {
+Result<std::vector<Table>> find_longcat_tables(const ModelTensors& files, const ModelConfig& config,
+                                               const TokenMapSource& /*token_map*/) {
   auto expected = expected_table(config);
   if (!expected) return expected.error();
-  const std::array<std::string, 1> names = {fmt::format("{}.embedders.0.weight", kName)};
+  const std::array<std::string, 1> names = {fmt::format("{}.embedders.0.weight", kLongcatName)};
   auto prefix = find_prefix(files, names);
   if (!prefix) return prefix.error();
   Table table;
-  table.name = fmt::format("{}{}", prefix->value_or(kPrefix), kName);
+  table.name = fmt::format("{}{}", prefix->value_or(kLongcatPrefix), kLongcatName);
   Component values{"values", 0, {}};
   const std::vector<std::uint64_t>& sizes = expected->constants.head_sizes;
   for (std::size_t head = 0; head < sizes.size(); ++head) {
@@ -101,6 +102,7 @@ Result<std::vector<Table>> find_tables(const ModelTensors& files, const ModelCon
 
 }  // namespace
 
-const ModelFamily kLongcatFamily = {"longcat", kKnownAs, kToldBy, addressed_tables, find_tables};
+const ModelFamily kLongcatFamily = {"longcat", kLongcatKnownAs, kLongcatToldBy, addressed_longcat_tables,
+                                    find_longcat_tables};
 
 }  // namespace rowtide

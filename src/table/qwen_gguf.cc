@@ -16,7 +16,7 @@ using checkpoint::Gguf;
 using checkpoint::Metadata;
 using checkpoint::Tensor;
 
-constexpr std::string_view kTensor = "per_layer_token_embd.weight";
+constexpr std::string_view kQwenTensor = "per_layer_token_embd.weight";
 constexpr std::string_view kTokenTensor = "token_embd.weight";
 constexpr std::string_view kLayers = "qwen4exp.ple.layers";
 constexpr std::string_view kLayerCount = "qwen4exp.block_count";
@@ -28,7 +28,7 @@ constexpr std::string_view kMultipliers = "qwen4exp.ple.layer_multipliers";
 constexpr std::string_view kHeadSizes = "qwen4exp.ple.head_vocab_sizes";
 constexpr std::string_view kHeadOffsets = "qwen4exp.ple.head_offsets";
 constexpr std::string_view kRowValues = "qwen4exp.embedding_length_per_layer_input";
-constexpr std::string_view kVocabSize = "qwen4exp.vocab_size";
+constexpr std::string_view kVocabSizeKey = "qwen4exp.vocab_size";
 constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
 
 // Bounds of the format, which llama.cpp demands as well.
@@ -38,8 +38,8 @@ constexpr std::uint64_t kMaxLayers = 512;
 constexpr std::uint64_t kMaxTokenId = std::numeric_limits<std::int32_t>::max();
 
 Error tensor_error(const Gguf& gguf, ErrorCode code, std::string_view message) {
-  const Tensor* tensor = gguf.find_tensor(kTensor);
-  return make_error(code, "{}: tensor '{}': {}", tensor ? gguf.path_of(*tensor) : gguf.files.front().path, kTensor,
+  const Tensor* tensor = gguf.find_tensor(kQwenTensor);
+  return make_error(code, "{}: tensor '{}': {}", tensor ? gguf.path_of(*tensor) : gguf.files.front().path, kQwenTensor,
                     message);
 }
 
@@ -70,7 +70,7 @@ Result<std::uint32_t> read_layer(const Metadata& metadata, const std::vector<std
 /// it.
 Result<std::uint64_t> read_vocab_size(const Gguf& gguf) {
   const Metadata& metadata = gguf.metadata;
-  if (metadata.has(kVocabSize)) return bounded(metadata, kVocabSize, 1, kMaxTokenId);
+  if (metadata.has(kVocabSizeKey)) return bounded(metadata, kVocabSizeKey, 1, kMaxTokenId);
   if (const Tensor* tokens = gguf.find_tensor(kTokenTensor)) {
     if (tokens->shape[1] >= 1 && tokens->shape[1] <= kMaxTokenId) return tokens->shape[1];
     return make_error(ErrorCode::kMalformed, "{}: tensor '{}': {} rows are no vocabulary", gguf.path_of(*tokens),
@@ -187,8 +187,9 @@ Result<void> check_shape(const Gguf& gguf, const Tensor& tensor) {
   auto stored = gguf.metadata.integer(kRowValues);
   if (!stored) return stored.error();
   if (*stored == width) return {};
-  return gguf.metadata.error(ErrorCode::kMismatch, kRowValues,
-                             fmt::format("{}, but the rows of tensor '{}' have {} values", *stored, kTensor, width));
+  return gguf.metadata.error(
+      ErrorCode::kMismatch, kRowValues,
+      fmt::format("{}, but the rows of tensor '{}' have {} values", *stored, kQwenTensor, width));
 }
 
 /// All but the layer.
@@ -215,7 +216,7 @@ Result<Table> read_table(const Gguf& gguf, const Tensor& tensor) {
 }  // namespace
 
 Result<std::vector<Table>> find_qwen_tables(const Gguf& gguf) {
-  const Tensor* tensor = gguf.find_tensor(kTensor);
+  const Tensor* tensor = gguf.find_tensor(kQwenTensor);
   std::vector<std::uint64_t> layers;
   if (gguf.metadata.has(kLayers)) {
     auto stored = gguf.metadata.integers(kLayers);

@@ -27,10 +27,10 @@ using checkpoint::Dtype;
 using checkpoint::ModelConfig;
 using checkpoint::SafetensorsTensor;
 
-constexpr std::array<std::string_view, 4> kKnownAs = {"qwen4_exp", "qwen4_exp_text", "Qwen4ExpForConditionalGeneration",
-                                                      "Qwen4ExpForCausalLM"};
-constexpr std::array<std::string_view, 1> kToldBy = {"ple_layer_ids"};
-constexpr std::string_view kPrefix = "model.language_model.";  // of the published checkpoints
+constexpr std::array<std::string_view, 4> kQwenKnownAs = {"qwen4_exp", "qwen4_exp_text",
+                                                          "Qwen4ExpForConditionalGeneration", "Qwen4ExpForCausalLM"};
+constexpr std::array<std::string_view, 1> kQwenToldBy = {"ple_layer_ids"};
+constexpr std::string_view kQwenPrefix = "model.language_model.";  // of the published checkpoints
 
 /// What is left out of text_config has the language model's default there, whatever the top level says for others.
 std::string text_key(const ModelConfig& config, std::string_view key) {
@@ -74,7 +74,7 @@ Result<void> take(const ModelConfig& config, std::string_view key, T& value) {
 }
 
 /// A key that is absent or null takes the default that transformers gives it.
-Result<QwenPleConfig> read_config(const ModelConfig& config) {
+Result<QwenPleConfig> read_qwen_config(const ModelConfig& config) {
   QwenPleConfig qwen{.vocab_size = 248320,
                      .eos_token_id = 0,
                      .image_token_id = {},
@@ -97,7 +97,7 @@ Result<QwenPleConfig> read_config(const ModelConfig& config) {
 }
 
 /// What the configuration says of one layer's table.
-struct LayerTable {
+struct QwenLayerTable {
   AddressedTable addressed;
   QwenPleConstants constants;
 };
@@ -106,34 +106,35 @@ std::string table_name(std::string_view prefix, std::uint32_t layer) {
   return fmt::format("{}layers.{}.ple.ple_embedding.ngram_embedding", prefix, layer);
 }
 
-Result<std::vector<LayerTable>> layer_tables(const ModelConfig& config) {
+Result<std::vector<QwenLayerTable>> qwen_layer_tables(const ModelConfig& config) {
   auto layers = table_layers(config);
   if (!layers) return layers.error();
-  std::vector<LayerTable> tables;
+  std::vector<QwenLayerTable> tables;
   if (layers->empty()) return tables;
-  auto qwen = read_config(config);
+  auto qwen = read_qwen_config(config);
   if (!qwen) return qwen.error();
   for (const std::uint32_t layer : *layers) {
     qwen->dense_index = static_cast<std::uint32_t>(tables.size());
     auto constants = derive_qwen_ple(*qwen);
     if (!constants) return make_error(ErrorCode::kMalformed, "{}: {}", config.path(), constants.error().message);
-    tables.push_back({{table_name(kPrefix, layer), layer, make_qwen_ple(*qwen, *constants)}, *constants});
+    tables.push_back({{table_name(kQwenPrefix, layer), layer, make_qwen_ple(*qwen, *constants)}, *constants});
   }
   return tables;
 }
 
-Result<std::vector<AddressedTable>> addressed_tables(const ModelConfig& config, const TokenMapSource& /*token_map*/) {
-  auto tables = layer_tables(config);
+Result<std::vector<AddressedTable>> addressed_qwen_tables(const ModelConfig& config,
+                                                          const TokenMapSource& /*token_map*/) {
+  auto tables = qwen_layer_tables(config);
   if (!tables) return tables.error();
   std::vector<AddressedTable> addressed;
-  for (LayerTable& table : *tables) addressed.push_back(std::move(table.addressed));
+  for (QwenLayerTable& table : *tables) addressed.push_back(std::move(table.addressed));
   return addressed;
 }
 
 /// Reads one layer's table out of the checkpoint.
 class LayerFinder {
  public:
-  LayerFinder(const ModelTensors& files, const ModelConfig& config, const LayerTable& expected)
+  LayerFinder(const ModelTensors& files, const ModelConfig& config, const QwenLayerTable& expected)
       : files_(files), config_(config), expected_(expected) {}
 
   Result<Table> find() {
@@ -361,18 +362,18 @@ class LayerFinder {
 
   const ModelTensors& files_;
   const ModelConfig& config_;
-  const LayerTable& expected_;
+  const QwenLayerTable& expected_;
   std::vector<std::string> shards_;  // their tensors' names, less ".weight"
   Dtype dtype_ = Dtype::kUnknown;
   Table table_;
 };
 
-Result<std::vector<Table>> find_tables(const ModelTensors& files, const ModelConfig& config,
-                                       const TokenMapSource& /*token_map*/) {
-  auto expected = layer_tables(config);
+Result<std::vector<Table>> find_qwen_tables(const ModelTensors& files, const ModelConfig& config,
+                                            const TokenMapSource& /*token_map*/) {
+  auto expected = qwen_layer_tables(config);
   if (!expected) return expected.error();
   std::vector<Table> tables;
-  for (const LayerTable& table : *expected) {
+  for (const QwenLayerTable& table : *expected) {
     auto found = LayerFinder(files, config, table).find();
     if (!found) return found.error();
     tables.push_back(*std::move(found));
@@ -382,6 +383,6 @@ Result<std::vector<Table>> find_tables(const ModelTensors& files, const ModelCon
 
 }  // namespace
 
-const ModelFamily kQwenFamily = {"qwen_ple", kKnownAs, kToldBy, addressed_tables, find_tables};
+const ModelFamily kQwenFamily = {"qwen_ple", kQwenKnownAs, kQwenToldBy, addressed_qwen_tables, find_qwen_tables};
 
 }  // namespace rowtide

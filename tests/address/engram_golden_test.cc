@@ -16,7 +16,7 @@ using test::GoldenModel;
 
 using Make = Result<std::shared_ptr<const Addressing>> (*)(const EngramConfig&, const XorConstants&, TokenMap);
 
-EngramConfig config_of(const json& config) {
+EngramConfig engram_config_of(const json& config) {
   EXPECT_EQ(config["max_ngram_size"].get<std::size_t>(), config["base_per_order"].size() + 1);
   return {.compressed_vocab_size = config["compressed_vocab_size"],
           .layer_ids = config["layer_ids"],
@@ -47,7 +47,7 @@ std::vector<GoldenModel> golden_models(const std::string& file, Make make) {
   std::vector<GoldenModel> models;
   const json content = test::golden(file);
   for (const json& entry : content["configs"]) {
-    models.push_back(make_model(entry, config_of(entry["config"]), make, nullptr));
+    models.push_back(make_model(entry, engram_config_of(entry["config"]), make, nullptr));
   }
   return models;
 }
@@ -67,7 +67,7 @@ void check_constants(const std::vector<GoldenModel>& models) {
   for (const GoldenModel& model : models) {
     SCOPED_TRACE(model.name());
     const json& derived = model.entry["derived"];
-    const EngramConfig config = config_of(model.entry["config"]);
+    const EngramConfig config = engram_config_of(model.entry["config"]);
     EXPECT_EQ(multiplier_bound(config.compressed_vocab_size), test::golden_u64(derived["multiplier_bound"]));
     auto constants = derive_engram(config);
     ASSERT_TRUE(constants.ok());
@@ -172,8 +172,9 @@ void expect_same(const EngramConfig& released, const EngramConfig& golden) {
 }
 
 TEST(EngramGolden, TheReleasedConfigurationsAreTheFirstEntries) {
-  expect_same(released_deepseek_engram(), config_of(test::golden("deepseek_engram_v41.json")["configs"][0]["config"]));
-  expect_same(released_engram_demo(), config_of(test::golden("engram_demo.json")["configs"][0]["config"]));
+  expect_same(released_deepseek_engram(),
+              engram_config_of(test::golden("deepseek_engram_v41.json")["configs"][0]["config"]));
+  expect_same(released_engram_demo(), engram_config_of(test::golden("engram_demo.json")["configs"][0]["config"]));
 }
 
 }  // namespace

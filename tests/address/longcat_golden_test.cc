@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 using test::GoldenModel;
 
-LongcatConfig config_of(const json& config) {
+LongcatConfig longcat_config_of(const json& config) {
   return {.vocab_size = config["vocab_size"],
           .eos_token_id = config["eos_token_id"],
           .size_ratio = config["ngram_vocab_size_ratio"],
@@ -18,11 +18,11 @@ LongcatConfig config_of(const json& config) {
           .heads_per_order = config["emb_split_num"]};
 }
 
-std::vector<GoldenModel> golden_models() {
+std::vector<GoldenModel> longcat_models() {
   std::vector<GoldenModel> models;
   const json file = test::golden("longcat.json");
   for (const json& entry : file["configs"]) {
-    const LongcatConfig config = config_of(entry["config"]);
+    const LongcatConfig config = longcat_config_of(entry["config"]);
     auto constants = derive_longcat(config);
     EXPECT_TRUE(constants.ok()) << entry["name"] << ": " << constants.error().message;
     models.push_back({.entry = entry,
@@ -35,10 +35,10 @@ std::vector<GoldenModel> golden_models() {
 }
 
 TEST(LongcatGolden, ConstantsAreDerived) {
-  for (const GoldenModel& model : golden_models()) {
+  for (const GoldenModel& model : longcat_models()) {
     SCOPED_TRACE(model.name());
     const json& derived = model.entry["derived"];
-    auto constants = derive_longcat(config_of(model.entry["config"]));
+    auto constants = derive_longcat(longcat_config_of(model.entry["config"]));
     ASSERT_TRUE(constants.ok());
     ASSERT_EQ(constants->head_sizes.size(), derived["tables"].size());
     for (std::size_t i = 0; i < constants->head_sizes.size(); ++i) {
@@ -53,13 +53,13 @@ TEST(LongcatGolden, ConstantsAreDerived) {
 }
 
 TEST(LongcatGolden, CasesGiveTheirRowsAndHistories) {
-  EXPECT_EQ(test::check_cases(golden_models()), (test::GoldenCounts{.cases = 58, .chunked = 7, .speculative = 1}));
+  EXPECT_EQ(test::check_cases(longcat_models()), (test::GoldenCounts{.cases = 58, .chunked = 7, .speculative = 1}));
 }
 
-TEST(LongcatGolden, LongSequencesGiveTheDigests) { EXPECT_EQ(test::check_digests(golden_models()), 10U); }
+TEST(LongcatGolden, LongSequencesGiveTheDigests) { EXPECT_EQ(test::check_digests(longcat_models()), 10U); }
 
 TEST(LongcatGolden, TheReleasedConfigurationIsTheFirstEntry) {
-  const LongcatConfig expected = config_of(test::golden("longcat.json")["configs"][0]["config"]);
+  const LongcatConfig expected = longcat_config_of(test::golden("longcat.json")["configs"][0]["config"]);
   EXPECT_EQ(*derive_longcat(released_longcat()), *derive_longcat(expected));
   EXPECT_EQ(released_longcat().eos_token_id, expected.eos_token_id);
 }

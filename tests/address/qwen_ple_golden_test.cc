@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 using test::GoldenModel;
 
-QwenPleConfig config_of(const json& config) {
+QwenPleConfig qwen_config_of(const json& config) {
   return {.vocab_size = config["vocab_size"],
           .eos_token_id = config["eos_token_id"],
           .image_token_id = std::nullopt,
@@ -21,11 +21,11 @@ QwenPleConfig config_of(const json& config) {
           .dense_index = config["dense_ple_index"]};
 }
 
-std::vector<GoldenModel> golden_models() {
+std::vector<GoldenModel> qwen_models() {
   std::vector<GoldenModel> models;
   const json file = test::golden("qwen_ple.json");
   for (const json& entry : file["configs"]) {
-    const QwenPleConfig config = config_of(entry["config"]);
+    const QwenPleConfig config = qwen_config_of(entry["config"]);
     auto constants = derive_qwen_ple(config);
     EXPECT_TRUE(constants.ok()) << entry["name"] << ": " << constants.error().message;
     models.push_back({.entry = entry,
@@ -39,10 +39,10 @@ std::vector<GoldenModel> golden_models() {
 }
 
 TEST(QwenPleGolden, ConstantsAreDerived) {
-  for (const GoldenModel& model : golden_models()) {
+  for (const GoldenModel& model : qwen_models()) {
     SCOPED_TRACE(model.name());
     const json& derived = model.entry["derived"];
-    const QwenPleConfig config = config_of(model.entry["config"]);
+    const QwenPleConfig config = qwen_config_of(model.entry["config"]);
     auto constants = derive_qwen_ple(config);
     ASSERT_TRUE(constants.ok());
     EXPECT_EQ(constants->multipliers, test::golden_u64s(derived["layer_multipliers"]));
@@ -66,13 +66,13 @@ TEST(QwenPleGolden, ConstantsAreDerived) {
 }
 
 TEST(QwenPleGolden, CasesGiveTheirRowsAndHistories) {
-  EXPECT_EQ(test::check_cases(golden_models()), (test::GoldenCounts{.cases = 86, .chunked = 8, .speculative = 1}));
+  EXPECT_EQ(test::check_cases(qwen_models()), (test::GoldenCounts{.cases = 86, .chunked = 8, .speculative = 1}));
 }
 
-TEST(QwenPleGolden, LongSequencesGiveTheDigests) { EXPECT_EQ(test::check_digests(golden_models()), 13U); }
+TEST(QwenPleGolden, LongSequencesGiveTheDigests) { EXPECT_EQ(test::check_digests(qwen_models()), 13U); }
 
 TEST(QwenPleGolden, TheReleasedConfigurationIsTheFirstEntry) {
-  const QwenPleConfig expected = config_of(test::golden("qwen_ple.json")["configs"][0]["config"]);
+  const QwenPleConfig expected = qwen_config_of(test::golden("qwen_ple.json")["configs"][0]["config"]);
   const QwenPleConfig released = released_qwen_ple();
   EXPECT_EQ(released.vocab_size, expected.vocab_size);
   EXPECT_EQ(released.eos_token_id, expected.eos_token_id);

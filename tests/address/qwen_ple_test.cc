@@ -12,19 +12,19 @@ namespace {
 
 using Random = std::mt19937_64;
 
-struct Model {
+struct PleModel {
   QwenPleConfig config;
   QwenPleConstants constants;
   std::shared_ptr<const Addressing> addressing;
 };
 
-Model make_model(const QwenPleConfig& config) {
+PleModel make_model(const QwenPleConfig& config) {
   auto constants = derive_qwen_ple(config);
   EXPECT_TRUE(constants.ok()) << constants.error().message;
   return {config, *constants, make_qwen_ple(config, *constants)};
 }
 
-Model random_model(Random& random) {
+PleModel random_model(Random& random) {
   QwenPleConfig config{.vocab_size = static_cast<std::int64_t>(1 + random() % 300'000),
                        .eos_token_id = 0,
                        .image_token_id = std::nullopt,
@@ -49,7 +49,7 @@ std::vector<TokenId> random_tokens(Random& random, const QwenPleConfig& config, 
   return tokens;
 }
 
-std::vector<RowId> rows_of(const Addressing& addressing, std::span<const TokenId> tokens, History& history) {
+std::vector<RowId> rows_after(const Addressing& addressing, std::span<const TokenId> tokens, History& history) {
   std::vector<RowId> ids(tokens.size() * addressing.rows_per_token());
   addressing.rows(tokens, history, ids);
   return ids;
@@ -57,7 +57,7 @@ std::vector<RowId> rows_of(const Addressing& addressing, std::span<const TokenId
 
 // The definition, word for word: look back from each position, everything at or behind the first EOS is
 // EOS, multiply, XOR, floor modulo.
-std::vector<RowId> rows_by_definition(const Model& model, const std::vector<TokenId>& sequence, std::size_t from) {
+std::vector<RowId> rows_by_definition(const PleModel& model, const std::vector<TokenId>& sequence, std::size_t from) {
   std::vector<RowId> ids;
   for (std::size_t i = from; i < sequence.size(); ++i) {
     std::uint64_t mix = static_cast<std::uint64_t>(sequence[i]) * model.constants.multipliers[0];
@@ -80,10 +80,10 @@ std::vector<RowId> rows_by_definition(const Model& model, const std::vector<Toke
 TEST(QwenPle, FollowsTheDefinition) {
   Random random(11);
   for (int i = 0; i < 300; ++i) {
-    const Model model = random_model(random);
+    const PleModel model = random_model(random);
     const std::vector<TokenId> tokens = random_tokens(random, model.config, random() % 60);
     History history = model.addressing->start();
-    const std::vector<RowId> ids = rows_of(*model.addressing, tokens, history);
+    const std::vector<RowId> ids = rows_after(*model.addressing, tokens, history);
     ASSERT_EQ(ids, rows_by_definition(model, tokens, 0)) << "model " << i;
     for (const RowId id : ids) ASSERT_LT(id, model.addressing->row_count());
   }
@@ -92,17 +92,17 @@ TEST(QwenPle, FollowsTheDefinition) {
 TEST(QwenPle, AnySplitGivesTheSameRowsAndHistory) {
   Random random(12);
   for (int i = 0; i < 300; ++i) {
-    const Model model = random_model(random);
+    const PleModel model = random_model(random);
     const std::vector<TokenId> tokens = random_tokens(random, model.config, 1 + random() % 40);
     History whole_history = model.addressing->start();
-    const std::vector<RowId> whole = rows_of(*model.addressing, tokens, whole_history);
+    const std::vector<RowId> whole = rows_after(*model.addressing, tokens, whole_history);
 
     History history;
     std::vector<RowId> ids;
     std::span<const TokenId> left = tokens;
     while (!left.empty()) {
       const std::size_t length = random() % (std::min<std::size_t>(left.size(), 7) + 1);  // often empty
-      const std::vector<RowId> chunk = rows_of(*model.addressing, left.first(length), history);
+      const std::vector<RowId> chunk = rows_after(*model.addressing, left.first(length), history);
       ids.insert(ids.end(), chunk.begin(), chunk.end());
       left = left.subspan(length);
     }
@@ -114,49 +114,49 @@ TEST(QwenPle, AnySplitGivesTheSameRowsAndHistory) {
 TEST(QwenPle, OnlyTheLastIdsOfALongHistoryCount) {
   Random random(13);
   for (int i = 0; i < 100; ++i) {
-    const Model model = random_model(random);
+    const PleModel model = random_model(random);
     const std::size_t past = random() % 20;
     const std::vector<TokenId> sequence = random_tokens(random, model.config, past + 5);
     History history(sequence.begin(), sequence.begin() + static_cast<std::ptrdiff_t>(past));
     const auto tokens = std::span(sequence).subspan(past);
-    ASSERT_EQ(rows_of(*model.addressing, tokens, history), rows_by_definition(model, sequence, past));
+    ASSERT_EQ(rows_after(*model.addressing, tokens, history), rows_by_definition(model, sequence, past));
     ASSERT_EQ(history.size(), model.addressing->history_tokens());
   }
 }
 
 TEST(QwenPle, AShortHistoryIsASequenceStart) {
-  const Model model = make_model(released_qwen_ple());
+  const PleModel model = make_model(released_qwen_ple());
   const std::vector<TokenId> tokens = {9707, 11, 1879};
   History none;
   History start = model.addressing->start();
   EXPECT_EQ(start, (History{248044, 248044}));
-  EXPECT_EQ(rows_of(*model.addressing, tokens, none), rows_of(*model.addressing, tokens, start));
+  EXPECT_EQ(rows_after(*model.addressing, tokens, none), rows_after(*model.addressing, tokens, start));
 
   History one = {5};
   History padded = {248044, 5};
-  EXPECT_EQ(rows_of(*model.addressing, tokens, one), rows_of(*model.addressing, tokens, padded));
+  EXPECT_EQ(rows_after(*model.addressing, tokens, one), rows_after(*model.addressing, tokens, padded));
   EXPECT_EQ(one, (History{11, 1879}));
 }
 
 TEST(QwenPle, AnEmptyChunkCompletesTheHistory) {
-  const Model model = make_model(released_qwen_ple());
+  const PleModel model = make_model(released_qwen_ple());
   History history = {7};
   model.addressing->rows({}, history, {});
   EXPECT_EQ(history, (History{248044, 7}));
 }
 
 TEST(QwenPle, AnImageCostsFortyDistinctRows) {
-  const Model model = make_model(released_qwen_ple());
+  const PleModel model = make_model(released_qwen_ple());
   const TokenId image = model.addressing->image_token_id().value();
   std::vector<TokenId> tokens(101, image);
   tokens[0] = 248053;
   History history = model.addressing->start();
-  const std::vector<RowId> ids = rows_of(*model.addressing, tokens, history);
+  const std::vector<RowId> ids = rows_after(*model.addressing, tokens, history);
   EXPECT_EQ(std::set<RowId>(ids.begin() + 16, ids.end()).size(), 40U);
 }
 
 TEST(QwenPle, DescribesItself) {
-  const Model model = make_model(released_qwen_ple());
+  const PleModel model = make_model(released_qwen_ple());
   EXPECT_EQ(model.addressing->family(), "qwen_ple");
   const auto orders = model.addressing->orders();
   EXPECT_EQ(std::vector<std::uint32_t>(orders.begin(), orders.end()), (std::vector<std::uint32_t>{2, 3}));
@@ -166,7 +166,7 @@ TEST(QwenPle, DescribesItself) {
   EXPECT_EQ(model.addressing->row_count(), 320'001'446U);
 }
 
-QwenPleConfig small_config() {
+QwenPleConfig small_ple_config() {
   return {.vocab_size = 512,
           .eos_token_id = 5,
           .image_token_id = std::nullopt,
@@ -184,13 +184,13 @@ void expect_refused(const QwenPleConfig& config, const std::string& named) {
 
 template <class Field, class Value>
 QwenPleConfig with(Field field, Value value) {
-  QwenPleConfig config = small_config();
+  QwenPleConfig config = small_ple_config();
   config.*field = value;
   return config;
 }
 
 TEST(QwenPle, RefusesConfigurationsNoModelCanHave) {
-  ASSERT_TRUE(derive_qwen_ple(small_config()).ok());
+  ASSERT_TRUE(derive_qwen_ple(small_ple_config()).ok());
   expect_refused(with(&QwenPleConfig::vocab_size, 0), "vocab_size 0");
   expect_refused(with(&QwenPleConfig::vocab_size, -3), "vocab_size -3");
   expect_refused(with(&QwenPleConfig::ngram_size, 0), "ngram_size 0");

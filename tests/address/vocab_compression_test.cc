@@ -43,21 +43,21 @@ TEST(VocabCompression, GivesTheKeysOfTheExamples) {
   }
 }
 
-std::vector<std::int32_t> map_of(const std::vector<std::string>& pieces) {
+std::vector<std::int32_t> compressed(const std::vector<std::string>& pieces) {
   auto map = compress_vocabulary(pieces);
   EXPECT_TRUE(map.ok()) << map.error().message;
   return map ? **map : std::vector<std::int32_t>{};
 }
 
 TEST(VocabCompression, NumbersKeysByTheirFirstUse) {
-  EXPECT_EQ(map_of({"b", "a", "B", "\u0120A", "c"}), (std::vector<std::int32_t>{0, 1, 0, 1, 2}));
-  EXPECT_EQ(map_of({}), std::vector<std::int32_t>{});
-  EXPECT_EQ(map_of({"", "\u0120", "\u010a\u010a", ""}), (std::vector<std::int32_t>{0, 1, 1, 0}));
+  EXPECT_EQ(compressed({"b", "a", "B", "\u0120A", "c"}), (std::vector<std::int32_t>{0, 1, 0, 1, 2}));
+  EXPECT_EQ(compressed({}), std::vector<std::int32_t>{});
+  EXPECT_EQ(compressed({"", "\u0120", "\u010a\u010a", ""}), (std::vector<std::int32_t>{0, 1, 1, 0}));
 }
 
 // The lone byte 0xA1 keeps its piece as key, which is what the two bytes of U+00A1 read as.
 TEST(VocabCompression, KeysOfBothKindsShareOneNumbering) {
-  EXPECT_EQ(map_of({"\u00a1", "\u00c2\u00a1"}), (std::vector<std::int32_t>{0, 0}));
+  EXPECT_EQ(compressed({"\u00a1", "\u00c2\u00a1"}), (std::vector<std::int32_t>{0, 0}));
 }
 
 // Decoded, the piece of U+FFFD cannot be told from an error.

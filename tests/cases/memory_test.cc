@@ -22,8 +22,6 @@
 namespace rowtide {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
-
 class Memory : public testing::Test {
  protected:
   void SetUp() override {

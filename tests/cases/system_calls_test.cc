@@ -12,7 +12,7 @@
 namespace rowtide {
 namespace {
 
-constexpr std::size_t kRows = 2048;
+constexpr std::size_t kRowsRead = 2048;
 constexpr RowId kApart = 5;  // so that no two rows share a read
 
 class SystemCalls : public testing::Test {
@@ -25,7 +25,7 @@ class SystemCalls : public testing::Test {
 TEST_F(SystemCalls, AreOneForHalfAQueueOfReads) {
   TempDir dir;
   const Table table =
-      make_random_table(dir, {.format = RowFormat::kF32, .row_values = 512, .extent_rows = {kRows * kApart}}, 1);
+      make_random_table(dir, {.format = RowFormat::kF32, .row_values = 512, .extent_rows = {kRowsRead * kApart}}, 1);
   const auto paths = RowMap::make(table)->paths();
   if ((*io::open_block_source(paths, {}))->method().find("io_uring") == std::string::npos) {
     GTEST_SKIP() << "io_uring is refused here";
@@ -34,15 +34,15 @@ TEST_F(SystemCalls, AreOneForHalfAQueueOfReads) {
     auto store =
         *open_store(table, *io::open_block_source(paths, {.depth = 64}), {.mode = Mode::kDisk, .queue_depth = 64});
     std::shared_ptr<Reader> reader = *store->reader();
-    std::vector<RowId> ids(kRows);
+    std::vector<RowId> ids(kRowsRead);
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = kApart * i;
-    return [store, reader, ids, out = std::vector<std::byte>(kRows * table.row_bytes)]() mutable {
-      return reader->read(ids, raw(out)).ok() && store->counters().reads == kRows;
+    return [store, reader, ids, out = std::vector<std::byte>(kRowsRead * table.row_bytes)]() mutable {
+      return reader->read(ids, raw(out)).ok() && store->counters().reads == kRowsRead;
     };
   });
   ASSERT_TRUE(calls.has_value());
   EXPECT_GT(*calls, 0u);
-  EXPECT_LE(*calls, kRows * 300 / 8192);
+  EXPECT_LE(*calls, kRowsRead * 300 / 8192);
 }
 
 /// Of a batch whose rows are all in memory.

@@ -15,7 +15,7 @@
 namespace rowtide::checkpoint {
 namespace {
 
-constexpr char kPath[] = "a.json";
+constexpr char kJsonPath[] = "a.json";
 
 /// Writes down what it is told. Passes over members named "skip", refuses the text "refuse me".
 class Recorder : public JsonVisitor {
@@ -43,8 +43,8 @@ class Recorder : public JsonVisitor {
 };
 
 Result<void> read(const std::string& text, JsonVisitor& visitor, const JsonLimits& limits = {}) {
-  MemoryDisk disk(kPath, text);
-  auto file = disk.opener()(kPath);
+  MemoryDisk disk(kJsonPath, text);
+  auto file = disk.opener()(kJsonPath);
   return read_json(**file, 0, text.size(), visitor, limits);
 }
 
@@ -88,16 +88,16 @@ TEST(JsonEvents, KeepEveryBitOfNumbers) {
 }
 
 TEST(JsonEvents, ReadOnlyTheirRange) {
-  MemoryDisk disk(kPath, "}}}{\"a\": 1}]]]");
-  auto file = disk.opener()(kPath);
+  MemoryDisk disk(kJsonPath, "}}}{\"a\": 1}]]]");
+  auto file = disk.opener()(kJsonPath);
   Recorder recorder;
   ASSERT_TRUE(read_json(**file, 3, 8, recorder).ok());
   EXPECT_EQ(recorder.told, "0{ 1a: 11 0} ");
   ASSERT_EQ(disk.reads().size(), 1u);
   EXPECT_EQ(disk.reads()[0].offset, 3u);
   EXPECT_EQ(disk.reads()[0].bytes, 8u);
-  expect_refused(read_json(**file, 3, 9, recorder), ErrorCode::kMalformed, {kPath, "not JSON"});
-  expect_refused(read_json(**file, 3, 12, recorder), ErrorCode::kMalformed, {kPath, "12 bytes", "offset 3", "14"});
+  expect_refused(read_json(**file, 3, 9, recorder), ErrorCode::kMalformed, {kJsonPath, "not JSON"});
+  expect_refused(read_json(**file, 3, 12, recorder), ErrorCode::kMalformed, {kJsonPath, "12 bytes", "offset 3", "14"});
 }
 
 TEST(JsonEvents, TextsCrossWindowsWhole) {
@@ -201,7 +201,7 @@ class ComputedFile : public io::File {
   }
 
  private:
-  std::string path_ = kPath;
+  std::string path_ = kJsonPath;
   std::uint64_t bytes_;
   std::function<char(std::uint64_t)> at_;
 };

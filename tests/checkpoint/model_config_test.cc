@@ -9,7 +9,7 @@
 namespace rowtide::checkpoint {
 namespace {
 
-Result<ModelConfig> read(const std::string& text) {
+Result<ModelConfig> config_from(const std::string& text) {
   MemoryDisk disk("m/config.json", text);
   auto file = disk.opener()("m/config.json");
   return ModelConfig::read(**file);
@@ -42,7 +42,7 @@ const char kConfig[] = R"({
 })";
 
 TEST(ModelConfig, LooksIntoTheTextModelFirst) {
-  auto config = read(kConfig);
+  auto config = config_from(kConfig);
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(**config->integer<std::int64_t>("vocab_size"), 248320);
   EXPECT_EQ(**config->integer<std::int64_t>("image_token_id"), 248056);
@@ -53,7 +53,7 @@ TEST(ModelConfig, LooksIntoTheTextModelFirst) {
 }
 
 TEST(ModelConfig, GivesEveryType) {
-  auto config = read(kConfig);
+  auto config = config_from(kConfig);
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(**config->integer<std::uint64_t>("seed"), UINT64_MAX);
   EXPECT_EQ(**config->integer<std::int64_t>("offset"), INT64_MIN);
@@ -73,7 +73,7 @@ TEST(ModelConfig, GivesEveryType) {
 }
 
 TEST(ModelConfig, GivesNothingForWhatIsAbsent) {
-  auto config = read(kConfig);
+  auto config = config_from(kConfig);
   ASSERT_TRUE(config.ok()) << config.error().message;
   for (const char* key : {"absent", "nothing", "rope_theta", "text_config.absent", "a.b", ""}) {
     EXPECT_FALSE(config->has(key)) << key;
@@ -84,7 +84,7 @@ TEST(ModelConfig, GivesNothingForWhatIsAbsent) {
     EXPECT_FALSE(config->real(key)->has_value()) << key;
     EXPECT_FALSE(config->boolean(key)->has_value()) << key;
   }
-  auto empty = read("{}");
+  auto empty = config_from("{}");
   ASSERT_TRUE(empty.ok());
   EXPECT_EQ(*empty->model_type(), "");
   EXPECT_TRUE(empty->architectures()->empty());
@@ -92,7 +92,7 @@ TEST(ModelConfig, GivesNothingForWhatIsAbsent) {
 }
 
 TEST(ModelConfig, NamesFileKeyAndValueOfAnotherType) {
-  auto config = read(kConfig);
+  auto config = config_from(kConfig);
   ASSERT_TRUE(config.ok()) << config.error().message;
   constexpr ErrorCode kCode = ErrorCode::kMalformed;
   expect_refused(
@@ -112,8 +112,8 @@ TEST(ModelConfig, NamesFileKeyAndValueOfAnotherType) {
   expect_refused(config->text("vocab_size"), kCode, {"text_config.vocab_size is 248320, which is not a text"});
   expect_refused(config->boolean("vocab_size"), kCode, {"which is not true or false"});
   expect_refused(config->real("layer_types"), kCode, {"is ['linear', 'full'], which is not a finite number"});
-  expect_refused(read(R"({"model_type": 3})")->model_type(), kCode, {"model_type is 3, which is not a text"});
-  expect_refused(read(R"({"architectures": {}})")->architectures(), kCode, {"architectures is an object"});
+  expect_refused(config_from(R"({"model_type": 3})")->model_type(), kCode, {"model_type is 3, which is not a text"});
+  expect_refused(config_from(R"({"architectures": {}})")->architectures(), kCode, {"architectures is an object"});
   EXPECT_EQ(config->error(ErrorCode::kMismatch, "vocab_size", "but the table wants 5").message,
             "m/config.json: text_config.vocab_size is 248320, but the table wants 5");
   EXPECT_EQ(config->error(ErrorCode::kMismatch, "absent", "and must be there").message,
@@ -123,7 +123,7 @@ TEST(ModelConfig, NamesFileKeyAndValueOfAnotherType) {
 /// As Python writes them.
 TEST(ModelConfig, ReadsPastNumbersThatAreNotFinite) {
   auto config =
-      read(R"({"time_step_limit": [0.0, Infinity], "scale": NaN, "text_config": {"least": -Infinity}, "n": 3})");
+      config_from(R"({"time_step_limit": [0.0, Infinity], "scale": NaN, "text_config": {"least": -Infinity}, "n": 3})");
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(**config->integer<std::int64_t>("n"), 3);
   EXPECT_TRUE(config->has("time_step_limit"));
@@ -133,26 +133,27 @@ TEST(ModelConfig, ReadsPastNumbersThatAreNotFinite) {
 }
 
 TEST(ModelConfig, RefusesWhatIsNoConfig) {
-  expect_refused(read(""), ErrorCode::kMalformed, {"m/config.json", "is not JSON"});
-  expect_refused(read("[]"), ErrorCode::kMalformed,
+  expect_refused(config_from(""), ErrorCode::kMalformed, {"m/config.json", "is not JSON"});
+  expect_refused(config_from("[]"), ErrorCode::kMalformed,
                  {"m/config.json", "a list stands where the config's object belongs"});
-  expect_refused(read("3"), ErrorCode::kMalformed, {"3 stands where the config's object belongs"});
-  expect_refused(read(R"({"a": 1, "a": 2})"), ErrorCode::kMalformed, {": a: occurs twice"});
-  expect_refused(read(R"({"text_config": {"a": 1, "a": 2}})"), ErrorCode::kMalformed, {"text_config.a: occurs twice"});
+  expect_refused(config_from("3"), ErrorCode::kMalformed, {"3 stands where the config's object belongs"});
+  expect_refused(config_from(R"({"a": 1, "a": 2})"), ErrorCode::kMalformed, {": a: occurs twice"});
+  expect_refused(config_from(R"({"text_config": {"a": 1, "a": 2}})"), ErrorCode::kMalformed,
+                 {"text_config.a: occurs twice"});
 }
 
 TEST(ModelConfig, SaysOfLongValuesThatTheyAreNotKept) {
   std::string list = "[0";
   for (int i = 1; i < 200'000; ++i) list += "," + std::to_string(i);
-  auto config = read(R"({"a": 1, "long": )" + list + R"(], "b": [2]})");
+  auto config = config_from(R"({"a": 1, "long": )" + list + R"(], "b": [2]})");
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(**config->integer<int>("a"), 1);
   expect_refused(config->integers<int>("long"), ErrorCode::kMalformed, {"long is [0, 1, 2, 3, 4, 5, 6, 7, ...]"});
 
   std::string keys = "{";
   for (int i = 0; i < 30'000; ++i) keys += "\"k" + std::to_string(i) + "\":1,";
-  expect_refused(read(keys + "\"a\":1}"), ErrorCode::kUnsupported, {"more than 20000 keys"});
-  EXPECT_TRUE(read("{\"deep\": " + keys + "\"a\":1}}").ok());
+  expect_refused(config_from(keys + "\"a\":1}"), ErrorCode::kUnsupported, {"more than 20000 keys"});
+  EXPECT_TRUE(config_from("{\"deep\": " + keys + "\"a\":1}}").ok());
 }
 
 }  // namespace

@@ -16,15 +16,15 @@
 namespace rowtide::checkpoint {
 namespace {
 
-constexpr char kPath[] = "m/model.safetensors";
+constexpr char kHostilePath[] = "m/model.safetensors";
 constexpr char kIndex[] = "m/model.safetensors.index.json";
 
 void expect_file_refused(const std::string& bytes, ErrorCode code, std::initializer_list<std::string_view> named) {
   SCOPED_TRACE(bytes.substr(0, 200));
-  MemoryDisk disk(kPath, bytes);
-  auto opened = open_safetensors(kPath, disk.disk());
+  MemoryDisk disk(kHostilePath, bytes);
+  auto opened = open_safetensors(kHostilePath, disk.disk());
   expect_refused(opened, code, named);
-  expect_refused(opened, code, {kPath});
+  expect_refused(opened, code, {kHostilePath});
 }
 
 void expect_header_refused(const std::string& header, std::initializer_list<std::string_view> named,

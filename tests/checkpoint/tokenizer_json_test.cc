@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 using Pieces = std::vector<std::string>;
 
-Result<Pieces> read(const std::string& content) {
+Result<Pieces> pieces_of(const std::string& content) {
   MemoryDisk disk("tokenizer.json", content);
   auto file = disk.opener()("tokenizer.json");
   return read_tokenizer_pieces(**file);
@@ -138,14 +138,14 @@ json small() {
 }
 
 TEST(TokenizerJson, PiecesLieByTheirIds) {
-  auto pieces = read(small().dump());
+  auto pieces = pieces_of(small().dump());
   ASSERT_TRUE(pieces.ok()) << pieces.error().message;
   EXPECT_EQ(*pieces, (Pieces{"a", "b", "<s>"}));
   json without = small();
   without.erase("added_tokens");
-  EXPECT_EQ(*read(without.dump()), (Pieces{"a", "b"}));
+  EXPECT_EQ(*pieces_of(without.dump()), (Pieces{"a", "b"}));
   without["model"]["byte_fallback"] = nullptr;
-  EXPECT_TRUE(read(without.dump()).ok());
+  EXPECT_TRUE(pieces_of(without.dump()).ok());
 }
 
 void refuse(const std::string& pointer, const json& value, ErrorCode code,
@@ -153,7 +153,7 @@ void refuse(const std::string& pointer, const json& value, ErrorCode code,
   json spoilt = small();
   spoilt[json::json_pointer(pointer)] = value;
   SCOPED_TRACE(spoilt.dump());
-  expect_refused(read(spoilt.dump()), code, named);
+  expect_refused(pieces_of(spoilt.dump()), code, named);
 }
 
 TEST(TokenizerJson, RefusesIdsThatAreNone) {
@@ -173,7 +173,8 @@ TEST(TokenizerJson, RefusesHolesAndSharedIds) {
   refuse("/model/vocab/a", 7, malformed, {"no piece has id 0"});
   refuse("/model/vocab/a", 1, malformed, {"model.vocab.a", "id 1 belongs to 'b' and to 'a'"});
   refuse("/added_tokens/1/content", "B", malformed, {"model.vocab.b", "id 1 belongs to 'B' and to 'b'"});
-  expect_refused(read(R"({"model": {"type": "BPE", "vocab": {"a": 0, "a": 1}}})"), malformed, {"model.vocab", "a"});
+  expect_refused(pieces_of(R"({"model": {"type": "BPE", "vocab": {"a": 0, "a": 1}}})"), malformed,
+                 {"model.vocab", "a"});
 }
 
 TEST(TokenizerJson, RefusesWhatHasAnotherForm) {
@@ -192,7 +193,7 @@ TEST(TokenizerJson, RefusesWhatHasAnotherForm) {
   refuse("/decoder", json::array({1}), malformed, {"decoder"});
   for (const char* content : {"", "{", "[]", "17", "{}", R"({"model": {"type": "BPE"}})"}) {
     SCOPED_TRACE(content);
-    expect_refused(read(content), malformed, {"tokenizer.json"});
+    expect_refused(pieces_of(content), malformed, {"tokenizer.json"});
   }
 }
 

@@ -15,7 +15,7 @@
 namespace rowtide::io {
 namespace {
 
-constexpr std::uint64_t kMib = 1 << 20, kGib = 1 << 30;
+constexpr std::uint64_t kMiB = 1 << 20, kGib = 1 << 30;
 
 constexpr const char* kVersion1Mounts =
     "30 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"
@@ -194,7 +194,7 @@ TEST_F(SystemMemory, TheLimitOnAddressSpaceBindsToo) {
 
 TEST(SystemMemoryHere, ACgroupBounds) {
   if (is_emulated()) GTEST_SKIP() << "the emulator takes no memory before it is written, and has its own";
-  constexpr std::uint64_t kLimit = 512 * kMib, kTaken = 128 * kMib;
+  constexpr std::uint64_t kLimit = 512 * kMiB, kTaken = 128 * kMiB;
   const RealCgroup group(kLimit);
   if (group.folder().empty()) GTEST_SKIP() << RealCgroup::kNone;
   const auto available_after_taking = [&](std::uint64_t taken) {
@@ -215,7 +215,7 @@ TEST(SystemMemoryHere, ACgroupBounds) {
 }
 
 TEST(SystemMemoryHere, AMappedFileIsTakenOffUnlessItIsTheTable) {
-  constexpr std::uint64_t kBytes = 64 * kMib;
+  constexpr std::uint64_t kBytes = 64 * kMiB;
   const TempDir dir;
   const std::string path = dir.file("weights");
   if (lies_in_memory(dir.file(""))) GTEST_SKIP() << "the folder for temporary files lies in memory";
@@ -241,13 +241,13 @@ TEST(SystemMemoryHere, TheLimitOnAddressSpaceBinds) {
   if (is_emulated()) GTEST_SKIP() << "the emulator sets no limit on addresses";
   const std::uint64_t left = in_child([]() -> std::uint64_t {
     const auto before = available_memory();
-    const rlimit limit{before->address_space_bytes + 32 * kMib, RLIM_INFINITY};
+    const rlimit limit{before->address_space_bytes + 32 * kMiB, RLIM_INFINITY};
     if (!before || ::setrlimit(RLIMIT_AS, &limit) != 0) return 0;
     const auto memory = available_memory();
     return memory ? memory->bytes() : 0;
   });
-  EXPECT_GT(left, 16 * kMib);
-  EXPECT_LE(left, 32 * kMib);
+  EXPECT_GT(left, 16 * kMiB);
+  EXPECT_LE(left, 32 * kMiB);
 }
 
 }  // namespace

@@ -7,14 +7,14 @@
 #include <set>
 
 #include "io/drive.h"
+#include "sizing/planned.h"
 #include "support/memory_disk.h"
 #include "support/temp_dir.h"
 
 namespace rowtide::sizing {
 namespace {
 
-constexpr double kGib = 1073741824.0;
-constexpr std::uint64_t kMib = 1 << 20;
+constexpr std::uint64_t kMebibyte = 1 << 20;
 
 Device device(std::string_view name) {
   const auto found = known_device(name);
@@ -59,7 +59,7 @@ TEST(Devices, DgxSpark) {
   EXPECT_EQ(spark.sold_as, "128 GB");
   EXPECT_EQ(spark.sold_bytes, 128'000'000'000u);
   EXPECT_EQ(spark.installed_bytes, std::uint64_t{128} << 30);
-  EXPECT_NEAR(static_cast<double>(spark.visible_bytes) / kGib, 121.6, 0.001);
+  EXPECT_NEAR(static_cast<double>(spark.visible_bytes) / kGiB, 121.6, 0.001);
   EXPECT_EQ(spark.bandwidth_bytes_per_s, 273e9);
   EXPECT_EQ(spark.host_reserve_bytes, std::uint64_t{26} << 30);
   EXPECT_TRUE(spark.has_peers_memory);
@@ -68,11 +68,11 @@ TEST(Devices, DgxSpark) {
 }
 
 TEST(Devices, CapacitiesAsTheDriverShowsThem) {
-  EXPECT_EQ(device("rtx-pro-6000").visible_bytes, 97'887 * kMib);
-  EXPECT_EQ(device("rtx-5090").visible_bytes, 32'607 * kMib);
-  EXPECT_EQ(device("rtx-4090").visible_bytes, 24'564 * kMib);
-  EXPECT_EQ(device("h200").visible_bytes, 143'771 * kMib);
-  EXPECT_EQ(device("b200").visible_bytes, 183'359 * kMib);
+  EXPECT_EQ(device("rtx-pro-6000").visible_bytes, 97'887 * kMebibyte);
+  EXPECT_EQ(device("rtx-5090").visible_bytes, 32'607 * kMebibyte);
+  EXPECT_EQ(device("rtx-4090").visible_bytes, 24'564 * kMebibyte);
+  EXPECT_EQ(device("h200").visible_bytes, 143'771 * kMebibyte);
+  EXPECT_EQ(device("b200").visible_bytes, 183'359 * kMebibyte);
   EXPECT_EQ(device("mi300x").visible_bytes, 206'141'652'992u);
   EXPECT_EQ(device("b300").bandwidth_bytes_per_s, 8e12);
   EXPECT_EQ(device("rtx-pro-6000").bandwidth_bytes_per_s, 1792e9);

@@ -4,15 +4,10 @@
 #include <algorithm>
 
 #include "sizing/anatomy.h"
+#include "sizing/planned.h"
 
 namespace rowtide::sizing {
 namespace {
-
-Model known(std::string_view name) {
-  auto model = known_model(name);
-  EXPECT_TRUE(model);
-  return model ? *std::move(model) : Model();
-}
 
 /// The sum of the terms whose name begins so.
 double bytes_of(const std::vector<MemoryTerm>& terms, std::string_view begin) {
@@ -22,13 +17,11 @@ double bytes_of(const std::vector<MemoryTerm>& terms, std::string_view begin) {
 }
 
 constexpr double kKib = 1024;
-constexpr double kGib = 1073741824;
-
 TEST(Kept, QwenKeysAndValues) {
   const Model model = known("Qwen3.8-Flash-Next");
   const double f16 = bytes_of(kv_terms(model, KvType::kF16, false), "keys and values");
   EXPECT_EQ(f16, 24 * kKib);
-  EXPECT_EQ(f16 * 262'144, 6 * kGib);
+  EXPECT_EQ(f16 * 262'144, 6 * kGiB);
   EXPECT_EQ(bytes_of(kv_terms(model, KvType::kBf16, false), "keys and values"), f16);
   EXPECT_EQ(bytes_of(kv_terms(model, KvType::kFp8, false), "keys and values"), f16 / 2);
   EXPECT_EQ(bytes_of(kv_terms(model, KvType::kQ8_0, false), "keys and values"), f16 * 34 / 64);

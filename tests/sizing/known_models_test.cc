@@ -4,25 +4,18 @@
 #include <cmath>
 
 #include "sizing/anatomy.h"
+#include "sizing/planned.h"
 
 namespace rowtide::sizing {
 namespace {
 
 using ::testing::HasSubstr;
 
-Model known(std::string_view name, std::string_view precision = "") {
-  auto model = known_model(name, precision);
-  EXPECT_TRUE(model) << (model ? "" : model.error().message);
-  return model ? *std::move(model) : Model();
-}
-
 std::uint64_t parameters(const Model& model) {
   std::uint64_t sum = 0;
   for (const PartSize& part : model.parts) sum += part.parameters;
   return sum;
 }
-
-constexpr double kGib = 1073741824.0;
 
 void expect_near(double value, double published, double share = 0.05) {
   EXPECT_NEAR(value, published, published * share);
@@ -48,11 +41,11 @@ TEST(KnownModels, QwenTable) {
 TEST(KnownModels, QwenCheckpointsHaveTheirPublishedSizes) {
   expect_near(static_cast<double>(known("Qwen3.8-Flash-Next", "NVFP4").bytes_total()), 132.7e9, 0.002);
   expect_near(static_cast<double>(known("Qwen3.8-Flash-Next", "NVFP4").bytes_rest()), 81.5e9, 0.002);
-  expect_near(static_cast<double>(known("Qwen3.8-Flash-Next", "FP8").bytes_total()), 172.8 * kGib, 0.002);
+  expect_near(static_cast<double>(known("Qwen3.8-Flash-Next", "FP8").bytes_total()), 172.8 * kGiB, 0.002);
   expect_near(static_cast<double>(known("Qwen3.8-Flash-Next", "BF16").bytes_total()), 360e9, 0.002);
   const Model q4 = known("Qwen3.8-Flash-Next", "Q4");
-  expect_near(static_cast<double>(q4.bytes_total()), 103.7 * kGib, 0.002);
-  expect_near(static_cast<double>(q4.bytes_rest()), 76.9 * kGib, 0.0001);
+  expect_near(static_cast<double>(q4.bytes_total()), 103.7 * kGiB, 0.002);
+  expect_near(static_cast<double>(q4.bytes_rest()), 76.9 * kGiB, 0.0001);
 }
 
 TEST(KnownModels, TheGgufFileHasNeitherDraftModuleNorVision) {

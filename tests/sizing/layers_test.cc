@@ -40,7 +40,7 @@ Model known_layers(const std::string& type, const std::string& keys) {
   return model ? *std::move(model) : Model();
 }
 
-std::string refusal(const std::string& type, const std::string& keys, ErrorCode code = ErrorCode::kUnsupported) {
+std::string config_refusal(const std::string& type, const std::string& keys, ErrorCode code = ErrorCode::kUnsupported) {
   const auto model = layers_of(type, keys);
   EXPECT_FALSE(model) << keys;
   if (model) return "";
@@ -113,7 +113,7 @@ TEST(Layers, LatentAttention) {
   const Model sparse = known_layers("deepseek_v32", latent + R"(, "index_topk": 2048, "index_head_dim": 128)");
   EXPECT_EQ(kept(sparse), 12 * (576 + 128) * 2);
   EXPECT_EQ(sparse.attention[0].attended_most, 2'048U);
-  EXPECT_THAT(refusal("deepseek_v3", R"("kv_lora_rank": 512)"), HasSubstr("qk_rope_head_dim is missing"));
+  EXPECT_THAT(config_refusal("deepseek_v3", R"("kv_lora_rank": 512)"), HasSubstr("qk_rope_head_dim is missing"));
 }
 
 TEST(Layers, CompressedAttention) {
@@ -123,12 +123,12 @@ TEST(Layers, CompressedAttention) {
   EXPECT_EQ(kept(model), (5 * (512 + 128) / 4.0 + 4 * 512 / 128.0) * 2);
   EXPECT_EQ(windows(model), 12.0 * 128 * 512 * 2);
   EXPECT_EQ(model.prefill_share, 1);
-  EXPECT_THAT(refusal("deepseek_v4", common + R"(, "compress_ratios": [4, 4])"),
+  EXPECT_THAT(config_refusal("deepseek_v4", common + R"(, "compress_ratios": [4, 4])"),
               AllOf(HasSubstr("compress_ratios"), HasSubstr("all 12 layers")));
   const std::string ratios = R"(, "compress_ratios": [0, 0, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1])";
   EXPECT_EQ(known_layers("deepseek_v41", common + ratios + R"(, "kv_source_layer_ids": [2, 6])").prefill_share, 0.5);
   for (const char* sources : {"[0, 6]", "[12]", "[2, 2]"}) {
-    EXPECT_THAT(refusal("deepseek_v41", common + ratios + R"(, "kv_source_layer_ids": )" + sources),
+    EXPECT_THAT(config_refusal("deepseek_v41", common + ratios + R"(, "kv_source_layer_ids": )" + sources),
                 HasSubstr("kv_source_layer_ids"));
   }
 }
@@ -137,28 +137,30 @@ TEST(Layers, Experts) {
   const Model model = known_layers("x", R"("num_local_experts": 8, "num_experts_per_tok": 2)");
   EXPECT_EQ(model.experts, 8U);
   EXPECT_EQ(model.experts_per_token, 2U);
-  EXPECT_THAT(refusal("x", R"("num_experts": 8)"), HasSubstr("num_experts_per_tok is missing"));
-  EXPECT_THAT(refusal("x", R"("num_experts": 8, "num_experts_per_tok": 9)"), HasSubstr("of 8 experts"));
+  EXPECT_THAT(config_refusal("x", R"("num_experts": 8)"), HasSubstr("num_experts_per_tok is missing"));
+  EXPECT_THAT(config_refusal("x", R"("num_experts": 8, "num_experts_per_tok": 9)"), HasSubstr("of 8 experts"));
 }
 
 TEST(Layers, WhatIsNotKnownIsRefused) {
-  EXPECT_THAT(refusal("mamba2", R"("mamba_d_state": 128)"), HasSubstr("mamba_d_state"));
-  EXPECT_THAT(refusal("kimi_linear", R"("kv_lora_rank": 512, "qk_rope_head_dim": 64, "linear_attn_config": {})"),
+  EXPECT_THAT(config_refusal("mamba2", R"("mamba_d_state": 128)"), HasSubstr("mamba_d_state"));
+  EXPECT_THAT(config_refusal("kimi_linear", R"("kv_lora_rank": 512, "qk_rope_head_dim": 64, "linear_attn_config": {})"),
               HasSubstr("linear_attn_config"));
-  EXPECT_THAT(refusal("x", R"("layer_types": ["lightning"])"), HasSubstr("layer_types"));
-  EXPECT_THAT(refusal("x", R"("layer_types": ["full_attention"])"), HasSubstr("all 12 layers"));
-  EXPECT_THAT(refusal("x", R"("full_attention_interval": 4)"), HasSubstr("linear_num_key_heads is missing"));
+  EXPECT_THAT(config_refusal("x", R"("layer_types": ["lightning"])"), HasSubstr("layer_types"));
+  EXPECT_THAT(config_refusal("x", R"("layer_types": ["full_attention"])"), HasSubstr("all 12 layers"));
+  EXPECT_THAT(config_refusal("x", R"("full_attention_interval": 4)"), HasSubstr("linear_num_key_heads is missing"));
 }
 
 TEST(Layers, NumbersThatNoModelHas) {
-  EXPECT_THAT(refusal("x", R"("num_key_value_heads": 99999999)", ErrorCode::kMalformed),
+  EXPECT_THAT(config_refusal("x", R"("num_key_value_heads": 99999999)", ErrorCode::kMalformed),
               HasSubstr("num_key_value_heads is 99999999"));
-  EXPECT_THAT(refusal("x", R"("num_key_value_heads": -1)", ErrorCode::kMalformed), HasSubstr("num_key_value_heads"));
-  EXPECT_THAT(refusal("x", R"("num_key_value_heads": "two")", ErrorCode::kMalformed), HasSubstr("num_key_value_heads"));
-  EXPECT_THAT(refusal("x", R"("sliding_window": 18446744073709551615)", ErrorCode::kMalformed),
+  EXPECT_THAT(config_refusal("x", R"("num_key_value_heads": -1)", ErrorCode::kMalformed),
+              HasSubstr("num_key_value_heads"));
+  EXPECT_THAT(config_refusal("x", R"("num_key_value_heads": "two")", ErrorCode::kMalformed),
+              HasSubstr("num_key_value_heads"));
+  EXPECT_THAT(config_refusal("x", R"("sliding_window": 18446744073709551615)", ErrorCode::kMalformed),
               HasSubstr("sliding_window"));
   EXPECT_THAT(
-      refusal("x", R"("full_attention_interval": 4, "linear_num_key_heads": 1, "linear_num_value_heads": 1000000,
+      config_refusal("x", R"("full_attention_interval": 4, "linear_num_key_heads": 1, "linear_num_value_heads": 1000000,
       "linear_key_head_dim": 1000000, "linear_value_head_dim": 1000000, "linear_conv_kernel_dim": 4)"),
       HasSubstr("1000000000000000000 values"));
   auto config = checkpoint::ModelConfig::read(

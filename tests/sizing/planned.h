@@ -8,14 +8,22 @@
 #include <string_view>
 #include <utility>
 
+#include "sizing/anatomy.h"
 #include "sizing/plan.h"
 
 namespace rowtide::sizing {
 
 using Given = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
+inline constexpr std::string_view kQwen = "Qwen3.8-Flash-Next", kSpark = "dgx-spark";
 inline constexpr double kGB = 1e9;
 inline constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+inline Model known(std::string_view name, std::string_view precision = "") {
+  auto model = known_model(name, precision);
+  EXPECT_TRUE(model) << (model ? "" : model.error().message);
+  return model ? *std::move(model) : Model();
+}
 
 /// resolve() of those options, or the first error.
 inline Result<Request> requested(Given given) {

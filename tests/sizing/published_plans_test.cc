@@ -6,9 +6,6 @@
 namespace rowtide::sizing {
 namespace {
 
-constexpr std::string_view kSpark = "dgx-spark";
-constexpr std::string_view kQwen = "Qwen3.8-Flash-Next";
-
 /// All of the weights in a pool.
 double weights(const Pool& pool) {
   double sum = 0;

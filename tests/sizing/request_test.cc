@@ -8,9 +8,6 @@ namespace {
 
 using testing::Test;
 
-constexpr std::string_view kQwen = "Qwen3.8-Flash-Next";
-constexpr std::string_view kSpark = "dgx-spark";
-
 bool names(const std::string& message, std::initializer_list<std::string_view> words) {
   for (std::string_view word : words) {
     if (message.find(word) == std::string::npos) {

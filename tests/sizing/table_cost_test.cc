@@ -14,8 +14,8 @@ using ::testing::HasSubstr;
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
-Request request_of(std::string_view model, std::string_view precision, std::string_view device,
-                   std::uint32_t devices = 1) {
+Request costed_request(std::string_view model, std::string_view precision, std::string_view device,
+                       std::uint32_t devices = 1) {
   Request request;
   request.model = *known_model(model, precision);
   request.machine = machine_of(*known_device(device));
@@ -25,7 +25,7 @@ Request request_of(std::string_view model, std::string_view precision, std::stri
   return request;
 }
 
-Request qwen() { return request_of("Qwen3.8-Flash-Next", "NVFP4", "dgx-spark"); }
+Request costed_qwen() { return costed_request("Qwen3.8-Flash-Next", "NVFP4", "dgx-spark"); }
 
 TableCost cost_of(const Request& request, EngineId engine, Placement placement, std::uint64_t cache_bytes) {
   return table_cost(request, engine, placement, cache_bytes, estimate_speed(request, engine, nullptr));
@@ -42,7 +42,7 @@ Speed round_speed() {
 }
 
 TEST(TableCostTest, ColdRowsAreOneReadEach) {
-  const TableCost cost = table_cost(qwen(), EngineId::kLlamaCpp, Placement::kNvme, 0, round_speed());
+  const TableCost cost = table_cost(costed_qwen(), EngineId::kLlamaCpp, Placement::kNvme, 0, round_speed());
   EXPECT_EQ(cost.hit_share, 0);
   EXPECT_NEAR(cost.reads_per_s_decode, 50 * 16, 1e-6);
   EXPECT_NEAR(cost.limit_share_decode, 800 / 100'000.0, 1e-9);
@@ -53,7 +53,7 @@ TEST(TableCostTest, ColdRowsAreOneReadEach) {
 }
 
 TEST(TableCostTest, DraftsAreLookedUpTooAndSoAreAllStreams) {
-  Request request = qwen();
+  Request request = costed_qwen();
   request.concurrency = 4;
   request.speculate = 3;
   Speed speed = round_speed();
@@ -64,13 +64,13 @@ TEST(TableCostTest, DraftsAreLookedUpTooAndSoAreAllStreams) {
 }
 
 TEST(TableCostTest, ValuesAndScalesApartAreTwoReads) {
-  const Request request = request_of("DeepSeek-V4.1-Flash", "", "dgx-spark", 4);
+  const Request request = costed_request("DeepSeek-V4.1-Flash", "", "dgx-spark", 4);
   const TableCost cost = table_cost(request, EngineId::kVllm, Placement::kNvme, 0, round_speed());
   EXPECT_NEAR(cost.reads_per_s_decode, 50 * 96 / 4.0, 1e-6);  // of each node
 }
 
 TEST(TableCostTest, AskedSpeedsCountInsteadOfTheEstimated) {
-  Request request = qwen();
+  Request request = costed_qwen();
   request.decode_tok_s = 150;
   request.prefill_tok_s = 10'900;
   const TableCost cost = table_cost(request, EngineId::kVllm, Placement::kPinned, 0, round_speed());
@@ -79,7 +79,7 @@ TEST(TableCostTest, AskedSpeedsCountInsteadOfTheEstimated) {
 }
 
 TEST(TableCostTest, ADriveTooSlowIsTheBottleneckAndSaysSo) {
-  Request request = qwen();
+  Request request = costed_qwen();
   request.machine.drive.reads_per_s = 1'000;
   const TableCost cost = cost_of(request, EngineId::kLlamaCpp, Placement::kNvme, 0);
   EXPECT_GT(cost.limit_share_prefill, 1);
@@ -91,7 +91,7 @@ TEST(TableCostTest, ADriveTooSlowIsTheBottleneckAndSaysSo) {
 }
 
 TEST(TableCostTest, LlamaCppHidesNothingOthersWhatFitsBehindTheLayersBefore) {
-  const Request request = qwen();
+  const Request request = costed_qwen();
   const TableCost llama = cost_of(request, EngineId::kLlamaCpp, Placement::kNvme, 4 * kGiB);
   EXPECT_EQ(llama.us_per_step_added, llama.us_per_step);
   EXPECT_THAT(llama.assumptions, Contains(HasSubstr("nothing hides")));
@@ -106,14 +106,14 @@ TEST(TableCostTest, LlamaCppHidesNothingOthersWhatFitsBehindTheLayersBefore) {
 }
 
 TEST(TableCostTest, RowsNeededBeforeTheFirstLayerAreNeverHidden) {
-  Request request = qwen();
+  Request request = costed_qwen();
   request.model.tables[0].layer = 0;
   const TableCost cost = cost_of(request, EngineId::kSglang, Placement::kNvme, kGiB);
   EXPECT_EQ(cost.us_per_step_added, cost.us_per_step);
 }
 
 TEST(TableCostTest, ALaterTableHidesBehindMoreLayers) {
-  Request request = request_of("DeepSeek-V4.1-Flash", "", "dgx-spark", 4);
+  Request request = costed_request("DeepSeek-V4.1-Flash", "", "dgx-spark", 4);
   const Speed speed = round_speed();  // a step of 20 ms: 0.5 ms a layer
   const TableCost both = table_cost(request, EngineId::kSglang, Placement::kNvme, 0, speed);
   EXPECT_EQ(both.us_per_step_added, 0);
@@ -124,7 +124,7 @@ TEST(TableCostTest, ALaterTableHidesBehindMoreLayers) {
 }
 
 TEST(TableCostTest, InMemoryEverythingHitsAndTheLinkIsTheLimit) {
-  const Request request = request_of("Qwen3.8-Flash-Next", "NVFP4", "rtx-pro-6000");
+  const Request request = costed_request("Qwen3.8-Flash-Next", "NVFP4", "rtx-pro-6000");
   for (const Placement placement : {Placement::kDevice, Placement::kPinned, Placement::kHost, Placement::kRemote}) {
     const TableCost cost = cost_of(request, EngineId::kSglang, placement, 0);
     EXPECT_EQ(cost.hit_share, 1);
@@ -139,17 +139,17 @@ TEST(TableCostTest, InMemoryEverythingHitsAndTheLinkIsTheLimit) {
 }
 
 TEST(TableCostTest, NodesShareATableInMemoryAndEachHasTheCheckpointOnDisk) {
-  const Request request = request_of("DeepSeek-V4.1-Flash", "", "dgx-spark", 8);
+  const Request request = costed_request("DeepSeek-V4.1-Flash", "", "dgx-spark", 8);
   EXPECT_NEAR(static_cast<double>(cost_of(request, EngineId::kVllm, Placement::kDevice, 0).bytes), 25.3e9, 0.1e9);
   EXPECT_NEAR(static_cast<double>(cost_of(request, EngineId::kVllm, Placement::kNvme, kGiB).bytes), 202.8e9, 0.1e9);
   // Caches of eight nodes hold parts of the same bundles.
-  const Request one = request_of("DeepSeek-V4.1-Flash", "", "b300", 1);
+  const Request one = costed_request("DeepSeek-V4.1-Flash", "", "b300", 1);
   EXPECT_NEAR(cost_of(request, EngineId::kVllm, Placement::kNvme, kGiB).hit_share, hit_share(one.model, 8 * kGiB),
               1e-9);
 }
 
 RC_GTEST_PROP(TableCostProperty, ALargerCacheNeverCostsMore, ()) {
-  Request request = *rc::gen::element(qwen(), request_of("DeepSeek-V4.1-Flash", "", "dgx-spark", 4));
+  Request request = *rc::gen::element(costed_qwen(), costed_request("DeepSeek-V4.1-Flash", "", "dgx-spark", 4));
   request.concurrency = *rc::gen::inRange(1u, 33u);
   request.speculate = *rc::gen::inRange(0u, 6u);
   const EngineId engine = *rc::gen::element(EngineId::kLlamaCpp, EngineId::kSglang);

@@ -11,8 +11,6 @@
 namespace rowtide {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
-
 std::vector<RowId> uniform_ids(std::size_t count, std::uint64_t rows, unsigned seed) {
   std::mt19937_64 random(seed);
   std::vector<RowId> ids(count);

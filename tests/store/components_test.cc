@@ -14,8 +14,6 @@
 namespace rowtide {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
-
 /// Of each component: the first and last row of every extent, and rows whose part straddles a block of 512 bytes.
 std::vector<RowId> rows_at_edges(const Table& table) {
   std::vector<RowId> ids;

@@ -15,8 +15,6 @@
 namespace rowtide {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
-
 /// About one read in `one_in` fails, by a rule; 0: none.
 io::Spoil failing(std::uint64_t one_in) {
   return [one_in](std::uint64_t number, const io::ReadRequest&, std::int32_t result) {

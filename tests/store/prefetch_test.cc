@@ -16,7 +16,6 @@
 namespace rowtide {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint32_t kHeads = 8;
 
 constexpr std::uint64_t kApart = 97;  // rows between two of one block each

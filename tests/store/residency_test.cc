@@ -13,8 +13,6 @@
 namespace rowtide {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
-
 std::shared_ptr<VirtualDrive> drive_of(std::uint64_t table_mib) {
   return std::make_shared<VirtualDrive>(rule_table(1024, {table_mib * 1024}, 8));
 }

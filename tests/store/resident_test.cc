@@ -18,7 +18,6 @@
 namespace rowtide {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::size_t kFilling = 0, kDemand = 1;  // queues of the drive
 
 /// 8 MiB; odd everywhere. Each row whole, or its last `split` bytes elsewhere.

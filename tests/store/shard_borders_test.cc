@@ -14,7 +14,7 @@
 namespace rowtide {
 namespace {
 
-constexpr std::uint32_t kHeads = 2;
+constexpr std::uint32_t kBorderHeads = 2;
 
 /// What was read, from any queue of the source.
 struct Reads {
@@ -25,7 +25,7 @@ struct Reads {
 class ShardBorders : public testing::Test {
  protected:
   ShardBorders() {
-    table_.bundle_rows = kHeads;
+    table_.bundle_rows = kBorderHeads;
     auto source = io::open_block_source(RowMap::make(table_)->paths(), {});
     block_bytes_ = (*source)->block_bytes();
     auto record = [reads = reads_](std::uint64_t, const io::ReadRequest& request, std::int32_t result) {
@@ -103,7 +103,7 @@ TEST_F(ShardBorders, ReadersAndHintsReadNothingElse) {
       if (hint) {
         const std::uint64_t before = store_->counters().prefetched_rows;
         store_->prefetch(ids);
-        ASSERT_TRUE(soon([&] { return store_->counters().prefetched_rows == before + kHeads; })) << border;
+        ASSERT_TRUE(soon([&] { return store_->counters().prefetched_rows == before + kBorderHeads; })) << border;
         expect_only(ids);
       }
       std::vector<std::byte> out(ids.size() * table_.row_bytes);

@@ -21,11 +21,11 @@ RandomTableShape shape_of(bool in_parts, std::uint64_t rows) {
   return {.format = RowFormat::kNvfp4, .extent_rows = {rows / 2, rows - rows / 2}, .parts = {{10, {7, rows - 7}}}};
 }
 
-struct Way {
+struct FaultWay {
   bool uring, in_parts;
 };
 
-class StoreFault : public testing::TestWithParam<Way> {
+class StoreFault : public testing::TestWithParam<FaultWay> {
  protected:
   StoreFault() : table_(make_random_table(dir_, shape_of(GetParam().in_parts, 20'000), 1)) {
     for (RowId id = 0; id < table_.rows; id += 53) ids_.push_back(id * 7 % table_.rows);
@@ -44,7 +44,8 @@ class StoreFault : public testing::TestWithParam<Way> {
   std::vector<std::byte> out_;
 };
 INSTANTIATE_TEST_SUITE_P(, StoreFault,
-                         testing::Values(Way{true, false}, Way{false, false}, Way{true, true}, Way{false, true}),
+                         testing::Values(FaultWay{true, false}, FaultWay{false, false}, FaultWay{true, true},
+                                         FaultWay{false, true}),
                          [](const auto& way) {
                            return std::string(way.param.uring ? "uring" : "pread") +
                                   (way.param.in_parts ? "_in_parts" : "");

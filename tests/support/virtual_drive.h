@@ -24,6 +24,8 @@
 
 namespace rowtide {
 
+inline constexpr std::uint64_t kMiB = 1 << 20;
+
 /// Row `id` of a rule table.
 inline void rule_row(const Table& table, RowId id, std::byte* out) {
   const std::uint64_t words = (table.row_bytes + 7) / 8;
