@@ -91,7 +91,8 @@ void add_memory_warnings(const Plan& plan, std::vector<std::string>& warnings) {
                                    gib(static_cast<double>(device.host_reserve_bytes)), device.host_reserve_reason));
   }
   const auto& band = plan.memory_fraction_band;
-  if (plan.fits && plan.engine != EngineId::kLlamaCpp && band && band->second - band->first < kNarrow) {
+  const bool concerns = plan.fits || request.memory_fraction.has_value();
+  if (concerns && plan.engine != EngineId::kLlamaCpp && band && band->second - band->first < kNarrow) {
     warnings.push_back(fmt::format(
         "narrow: the engine's share of the memory works between {:.2f} and {:.2f}; below it the context does not fit, "
         "above it the host's reserve is gone",
