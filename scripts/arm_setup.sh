@@ -7,7 +7,7 @@
 source "$(dirname "$0")/lib.sh"
 
 # With what each of them needs; versions are those of the system's Debian release.
-readonly packages="libc6-dev libstdc++6 liburing-dev libfmt-dev libxxhash-dev libicu-dev libcli11-dev nlohmann-json3-dev
+readonly packages="libc6-dev libstdc++6 liburing-dev libevent-dev libfmt-dev libxxhash-dev libicu-dev libcli11-dev nlohmann-json3-dev
   rapidjson-dev libgtest-dev libgmock-dev librapidcheck-dev"
 readonly here=$cache/arm64
 

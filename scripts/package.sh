@@ -10,7 +10,7 @@ source "$(dirname "$0")/lib.sh"
 cd "$root"
 
 # What is linked into what the archive holds, and whose Debian package says under which licence.
-readonly linked_in="libfmt-dev libicu-dev liburing-dev libxxhash-dev libcli11-dev nlohmann-json3-dev rapidjson-dev
+readonly linked_in="libevent-dev libfmt-dev libicu-dev liburing-dev libxxhash-dev libcli11-dev nlohmann-json3-dev rapidjson-dev
   libstdc++-12-dev"
 
 task=archive

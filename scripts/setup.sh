@@ -14,7 +14,7 @@
 source "$(dirname "$0")/lib.sh"
 
 # Versions are those of the Debian release.
-readonly build_packages="g++ cmake ninja-build pkg-config liburing-dev libfmt-dev libicu-dev libxxhash-dev
+readonly build_packages="g++ cmake ninja-build pkg-config liburing-dev libevent-dev libfmt-dev libicu-dev libxxhash-dev
   libcli11-dev nlohmann-json3-dev rapidjson-dev ca-certificates git"
 readonly test_packages="libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3"
 readonly browser_packages="chromium python3-venv"

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -19,34 +20,28 @@
 namespace rowtide::cli::ui {
 namespace {
 
-using Pairs = std::vector<std::pair<std::string, std::string>>;
-
-TEST(UiHttp, ARequestIsTakenApart) {
-  const auto request = parse_http_request(
-      "GET /api/plan?model=Qwen%203&path=a+b&kv&&x=%2Fy%3d%26 HTTP/1.1\r\nHost: localhost:7698\r\n"
-      "SEC-Fetch-Site:  same-origin \r\n\r\n");
-  ASSERT_TRUE(request) << request.error().message;
-  EXPECT_EQ(request->method, "GET");
-  EXPECT_EQ(request->path, "/api/plan");
-  EXPECT_EQ(request->query, (Pairs{{"model", "Qwen 3"}, {"path", "a b"}, {"kv", ""}, {"x", "/y=&"}}));
-  EXPECT_EQ(request->header("sec-fetch-site"), "same-origin");
-  EXPECT_EQ(request->header("cookie"), std::nullopt);
+TEST(UiHttp, AQueryIsTakenApart) {
+  const auto query = parse_query("model=Qwen%203&path=a+b&kv=&x=%2Fy%3d%26&x=2");
+  ASSERT_TRUE(query) << query.error().message;
+  EXPECT_EQ(*query, (Query{{"model", "Qwen 3"}, {"path", "a b"}, {"kv", ""}, {"x", "/y=&"}, {"x", "2"}}));
+  EXPECT_TRUE(parse_query("")->empty());
+  EXPECT_EQ(parse_query("path=50%2500")->front().second, "50%00");
 }
 
-TEST(UiHttp, WhatIsNoRequestIsMalformed) {
-  const std::string host = "Host: localhost\r\n\r\n";
-  for (const std::string& text :
-       {std::string(), std::string("\r\n\r\n"), "GET / HTTP/2.0\r\n" + host, "GET /\r\n" + host,
-        "get / HTTP/1.1\r\n" + host, "GET http://localhost/ HTTP/1.1\r\n" + host, "GET  / HTTP/1.1\r\n" + host,
-        "GET / HTTP/1.1 \r\n" + host, "GET /?a=%4 HTTP/1.1\r\n" + host, "GET /?a=%zz HTTP/1.1\r\n" + host,
-        "GET /?path=/a%00b HTTP/1.1\r\n" + host, "GET /?path=/a" + std::string(1, '\0') + "b HTTP/1.1\r\n" + host,
-        std::string("GET / HTTP/1.1\r\n\r\n"), "GET / HTTP/1.1\r\nHost: localhost\r\n" + host,
-        "GET / HTTP/1.1\r\n continued\r\n" + host, "GET / HTTP/1.1\r\nna me: x\r\n" + host,
-        "GET / HTTP/1.1\r\nno colon\r\n" + host}) {
-    const auto request = parse_http_request(text);
-    ASSERT_FALSE(request) << text;
-    EXPECT_EQ(request.error().code, ErrorCode::kMalformed);
+TEST(UiHttp, WhatIsNoQueryIsMalformed) {
+  for (const std::string& text : {std::string("kv"), std::string("a=1&&b=2"), std::string("=1"),
+                                  std::string("path=/a%00b"), std::string("path=/a%0ab"), std::string("path=/a%1Bb"),
+                                  std::string("path=/a%7fb"), "path=/a" + std::string(1, '\0') + "b"}) {
+    const auto query = parse_query(text);
+    ASSERT_FALSE(query) << text;
+    EXPECT_EQ(query.error().code, ErrorCode::kMalformed);
   }
+}
+
+TEST(UiHttp, HeadersAreFoundInAnyCase) {
+  const HttpRequest request{"/", {}, {{"SEC-Fetch-Site", "same-origin"}}};
+  EXPECT_EQ(request.header("sec-fetch-site"), "same-origin");
+  EXPECT_EQ(request.header("cookie"), std::nullopt);
 }
 
 TEST(UiHttp, OnlyNamesOfThisMachineAreTakenForHost) {
@@ -60,26 +55,20 @@ TEST(UiHttp, OnlyNamesOfThisMachineAreTakenForHost) {
   }
 }
 
-TEST(UiHttp, AnAnswerKeepsTheBrowserToThisServer) {
-  const HttpResponse response{200, "text/html; charset=utf-8", "<p>rows</p>"};
-  const std::string text = http_text(response, true);
-  EXPECT_TRUE(text.starts_with("HTTP/1.1 200 OK\r\n"));
-  for (const char* words : {"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "nosniff",
-                            "Content-Length: 11\r\n", "Content-Type: text/html; charset=utf-8\r\n"}) {
-    EXPECT_NE(text.find(words), std::string::npos) << words;
-  }
-  EXPECT_EQ(text.find("Access-Control"), std::string::npos);
-  EXPECT_TRUE(text.ends_with("\r\n\r\n<p>rows</p>"));
-  EXPECT_TRUE(http_text(response, false).ends_with("\r\n\r\n"));
-}
-
-/// A server on a free port, whose handler says the path back.
+/// A server on a free port, whose handler says the path back, N times for /path?n=N.
 class UiServer : public testing::Test {
  protected:
   UiServer()
       : server_(0), stop_(::eventfd(0, EFD_CLOEXEC)), thread_([this] {
-          server_.serve([](const HttpRequest& request) { return HttpResponse{200, "text/plain", request.path}; },
-                        stop_.number());
+          server_.serve(
+              [](const HttpRequest& request) {
+                if (request.path == "/fails") throw std::runtime_error("it fails");
+                const std::size_t copies = request.query.empty() ? 1 : std::stoul(request.query[0].second);
+                std::string body;
+                for (std::size_t i = 0; i < copies; ++i) body += request.path;
+                return HttpResponse{200, "text/html; charset=utf-8", body};
+              },
+              stop_.number());
         }) {}
   ~UiServer() override {
     const std::uint64_t one = 1;
@@ -101,12 +90,12 @@ class UiServer : public testing::Test {
     EXPECT_EQ(::send(socket.number(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
   }
 
-  /// All that comes until the server closes; "" after five seconds of silence.
-  static std::string received(const Descriptor& socket) {
+  /// All that comes until the server closes; "" after so much silence.
+  static std::string received(const Descriptor& socket, int patience_ms = 5000) {
     std::string text;
     std::array<char, 4096> buffer{};
     pollfd entry{socket.number(), POLLIN, 0};
-    while (::poll(&entry, 1, 5000) == 1) {
+    while (::poll(&entry, 1, patience_ms) == 1) {
       const ssize_t count = ::recv(socket.number(), buffer.data(), buffer.size(), 0);
       if (count <= 0) return text;
       text.append(buffer.data(), static_cast<std::size_t>(count));
@@ -138,17 +127,78 @@ TEST_F(UiServer, OneWhoSendsNothingKeepsNobodyWaiting) {
 }
 
 TEST_F(UiServer, RefusesWhatIsNotForIt) {
+  const std::string host = "Host: localhost\r\n\r\n";
+  const std::string long_text(std::size_t{16} << 10, 'x');
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", "HTTP/1.1 403 "},
-      {"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc", "HTTP/1.1 405 "},
+      {"GET http://localhost/ HTTP/1.1\r\n" + host, "HTTP/1.1 400 "},
+      {"GET //localhost/ HTTP/1.1\r\n" + host, "HTTP/1.1 400 "},
+      {"GET localhost HTTP/1.1\r\n" + host, "HTTP/1.1 400 "},
+      {"GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 400 "},
+      {"GET / HTTP/1.1\r\nHost: localhost\r\nHOST: localhost\r\n\r\n", "HTTP/1.1 400 "},
+      {"GET /?path=/a%00b HTTP/1.1\r\n" + host, "HTTP/1.1 400 "},
+      {"GET /?path=/a" + std::string(1, '\0') + "b HTTP/1.1\r\n" + host, "HTTP/1.1 400 "},
+      {"GET / HTTP/2.0\r\n" + host, "HTTP/1.1 400 "},
+      {"GET /\r\n" + host, "HTTP/1.1 400 "},
       {"nonsense\r\n\r\n", "HTTP/1.1 400 "},
-      {"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + std::string(kRequestBytesMax, 'x') + "\r\n\r\n", "HTTP/1.1 431 "},
+      {"GET / HTTP/1.1\r\nno colon\r\n" + host, "HTTP/1.1 400 "},
+      {"GET / HTTP/1.1\r\nX: " + long_text + "\r\n" + host, "HTTP/1.1 400 "},
+      {"POST / HTTP/1.1\r\n" + host, "HTTP/1.1 405 "},
+      {"POST / HTTP/1.1\r\nContent-Length: 3\r\nHost: localhost\r\n\r\nabc", "HTTP/1.1 413 "},
+      {"GET / HTTP/1.1\r\nContent-Length: 3\r\nHost: localhost\r\n\r\nabc", "HTTP/1.1 413 "},
+      {"GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nHost: localhost\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "HTTP/1.1 413 "},
+      {"get / HTTP/1.1\r\n" + host, "HTTP/1.1 501 "},
+      {"GET /fails HTTP/1.1\r\n" + host, "HTTP/1.1 500 "},
   };
   for (const auto& [request, status] : cases) {
     const Descriptor socket = connected();
     send(socket, request);
-    EXPECT_TRUE(received(socket).starts_with(status)) << status;
+    const std::string text = received(socket);
+    EXPECT_TRUE(text.starts_with(status)) << request << "\n" << text;
   }
+}
+
+TEST_F(UiServer, AnAnswerKeepsTheBrowserToThisServer) {
+  const Descriptor socket = connected();
+  send(socket, "GET /rows HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n");
+  const std::string text = received(socket);
+  EXPECT_TRUE(text.starts_with("HTTP/1.1 200 OK\r\n"));
+  for (const char* words : {"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "nosniff", "no-store",
+                            "Content-Length: 5\r\n", "Content-Type: text/html; charset=utf-8\r\n"}) {
+    EXPECT_NE(text.find(words), std::string::npos) << words;
+  }
+  EXPECT_EQ(text.find("Access-Control"), std::string::npos);
+  EXPECT_TRUE(text.ends_with("\r\n\r\n/rows"));
+}
+
+TEST_F(UiServer, ALongAnswerArrivesWhole) {
+  const Descriptor socket = connected();
+  send(socket, "GET /rows?n=2000000 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // more of it than the kernel holds for us
+  const std::string text = received(socket);
+  EXPECT_EQ(text.size() - text.find("\r\n\r\n") - 4, 5 * 2'000'000);
+}
+
+TEST_F(UiServer, OneWhoDoesNotTakeTheAnswerHarmsNobody) {
+  {
+    const Descriptor socket = connected();
+    send(socket, "GET /rows?n=2000000 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }  // the server writes on
+  const Descriptor socket = connected();
+  send(socket, "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_TRUE(received(socket).ends_with("/x"));
+}
+
+TEST_F(UiServer, AtSixtyFourConnectionsOthersWaitUntilSomeAreOver) {
+  std::vector<Descriptor> silent;
+  for (int i = 0; i < 64; ++i) silent.push_back(connected());
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const Descriptor socket = connected();
+  send(socket, "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_EQ(received(socket, 600), "");
+  silent.resize(60);
+  EXPECT_TRUE(received(socket).ends_with("/x"));
 }
 
 TEST_F(UiServer, HeadHasNoBody) {

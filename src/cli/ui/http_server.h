@@ -1,23 +1,23 @@
-// A server of HTTP for one person's browser on the same machine. A few hundred lines of it, because Debian's
-// cpp-httplib is a shared library that brings OpenSSL and brotli, which the archive for other machines could not hold.
+// A server of HTTP for one person's browser on the same machine: libevent's evhttp, narrowed to what the page needs.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 
-#include "cli/ui/descriptor.h"
 #include "cli/ui/http_message.h"
 
 namespace rowtide::cli::ui {
 
-/// One thread serves all: a handler that takes long keeps the others waiting. Each connection carries one request, has
-/// seconds to send it and to take the answer, and there are at most 64, so that nobody can hold the server up for good.
+/// One thread serves all: a handler that takes long keeps the others waiting. Each connection carries one request of at
+/// most 16 KiB and no body; http_connections.h limits connections.
 class HttpServer {
  public:
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
   /// Listens on 127.0.0.1; 0 is any free port. Throws the Failure that names --port where it is taken or not allowed.
   explicit HttpServer(std::uint16_t port);
+  ~HttpServer();
 
   std::uint16_t port() const { return port_; }
 
@@ -26,7 +26,8 @@ class HttpServer {
   void serve(const Handler& handler, int stop_descriptor);
 
  private:
-  Descriptor listener_;
+  struct Parts;  // libevent's
+  std::unique_ptr<Parts> parts_;
   std::uint16_t port_ = 0;
 };
 
