@@ -286,7 +286,7 @@ class Layouter {
                             "a copy of the table, written at every start", "sgl-project/sglang#37995"});
     }
     if (request_.machine.disk_free_bytes) {
-      const bool is_there = request_.model.is_measured;
+      const bool is_there = request_.model.is_measured && request_.machine.is_this;
       pool.capacity_bytes = *request_.machine.disk_free_bytes + (is_there ? checkpoint : 0);
       pool.capacity_source = is_there ? "free now, and the checkpoint that is there" : "free now";
     } else {

@@ -47,6 +47,7 @@ struct PlanOptions {
   double target_ttft_ms = 1000, target_tok_s = 20;
   std::optional<std::uint64_t> memory;  // the table cache's budget
   std::optional<std::uint64_t> host_reserve, host_memory, visible;
+  std::optional<std::uint64_t> disk;                   // free on the drive of a node
   std::optional<std::uint64_t> weights, table, other;  // terms replaced by measured ones, of each device
   std::optional<double> memory_fraction;               // of a device's visible memory, that the engine may take
   std::optional<double> price_per_hour;                // of all devices

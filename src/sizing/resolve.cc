@@ -54,6 +54,7 @@ Result<Machine> find_machine(const PlanOptions& options) {
 Result<void> apply_measured(const PlanOptions& options, Machine& machine) {
   Device& device = machine.device;
   if (options.visible) device.visible_bytes = *options.visible;
+  if (options.disk) machine.disk_free_bytes = options.disk;
   if (!options.host_memory) return {};
   if (device.is_unified) {
     return usage("--host-memory {}: {} has one memory for CPU and GPU; --visible says how much of it there is",

@@ -89,6 +89,19 @@ TEST(Request, ADraftVocabularyIsOfAModuleThatDrafts) {
         {"--draft-vocabulary 300000", "248320"});
 }
 
+TEST(Request, RoomOnTheDriveIsAsAskedFor) {
+  const Plan unknown = planned({{"model", kQwen}, {"device", kSpark}});
+  EXPECT_FALSE(unknown.request.machine.disk_free_bytes);
+  const Plan small = planned({{"model", kQwen}, {"precision", "NVFP4"}, {"device", kSpark}, {"disk", "100GB"}});
+  EXPECT_EQ(small.pools.back().capacity_bytes, 100'000'000'000u);
+  EXPECT_FALSE(small.fits) << "a checkpoint of 133 GB";
+  const Plan large = planned({{"model", kQwen}, {"precision", "NVFP4"}, {"device", kSpark}, {"disk", "1TB"}});
+  EXPECT_TRUE(large.fits);
+  names(refusal({{"model", kQwen}, {"device", kSpark}}), {});
+  PlanOptions options;
+  EXPECT_FALSE(set_plan_option(options, "disk", "0"));
+}
+
 TEST(Request, RanksThatDoNotDivide) {
   const auto split = [](std::string_view model, std::string_view tp) {
     return refusal({{"model", model}, {"device", "h100"}, {"devices", tp}, {"tp", tp}});
