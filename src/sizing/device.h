@@ -14,8 +14,9 @@ namespace rowtide::sizing {
 struct Link {
   std::string name;        // "PCIe 5.0 x16", "NVLink 5", "2x 200 Gb/s Ethernet (ConnectX-7)"
   double bytes_per_s = 0;  // one direction, theoretical
-  double latency_us = 0;   // of one small all-reduce over it
+  double latency_us = 0;   // of one small all-reduce over it, between two
   std::string source;
+  bool is_ring = false;  // ranks pass it on one after the other, so that each more takes as long again
 };
 
 /// A kind of device (data/devices.json).
@@ -32,6 +33,7 @@ struct Device {
   double bandwidth_share = 0;        // of it, that decoding reaches
   std::string bandwidth_share_source;
   double flops_bf16 = 0, flops_fp8 = 0, flops_fp4 = 0;  // a second, dense; 0: not supported
+  bool has_nvfp4 = true;                                // its FP4 has scales of FP8 for 16 values, as NVFP4
   double compute_share = 0;                             // of them, that prefill reaches
   std::string compute_share_source;
   std::uint32_t devices_per_node = 1;    // most, sharing host memory and drives

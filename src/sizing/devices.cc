@@ -17,14 +17,15 @@ using Json = nlohmann::json;
 
 /// What the memory of a unified device is to its GPU: no link at all.
 Link memory_itself(const Device& device) {
-  return {"unified memory", device.bandwidth_bytes_per_s, 0, "one memory for CPU and GPU"};
+  return {"unified memory", device.bandwidth_bytes_per_s, 0, "one memory for CPU and GPU", false};
 }
 
 Link link_of(const Json& links, const std::string& id, const Device& device) {
   if (id == "unified") return memory_itself(device);
   for (const Json& link : links) {
     if (link.at("id") != id) continue;
-    return {link.at("name"), link.at("bytes_per_s"), link.at("latency_us"), link.at("source")};
+    return {link.at("name"), link.at("bytes_per_s"), link.at("latency_us"), link.at("source"),
+            link.value("ring", false)};
   }
   return {};
 }
@@ -48,6 +49,7 @@ void read_speed(const Json& entry, Device& device) {
   device.flops_bf16 = entry.at("flops_bf16");
   device.flops_fp8 = entry.at("flops_fp8");
   device.flops_fp4 = entry.at("flops_fp4");
+  device.has_nvfp4 = entry.value("nvfp4", true);
   device.compute_share = entry.at("compute_share");
   device.compute_share_source = entry.at("compute_share_source");
 }

@@ -53,6 +53,18 @@ TEST(Devices, EveryOneIsWhole) {
   }
 }
 
+TEST(Devices, EditionsOfOneCardDiffer) {
+  EXPECT_EQ(device("rtx-pro-6000-server").bandwidth_bytes_per_s, 1597e9);
+  EXPECT_EQ(device("rtx-pro-6000-max-q").bandwidth_bytes_per_s, 1792e9);
+  EXPECT_LT(device("rtx-pro-6000-max-q").flops_bf16, device("rtx-pro-6000-server").flops_bf16);
+  EXPECT_LT(device("rtx-pro-6000-server").flops_bf16, device("rtx-pro-6000").flops_bf16);
+}
+
+TEST(Devices, OnlyGraceReachesItsGpusFasterThanPcie5) {
+  EXPECT_EQ(device("b300").host_link.name, "PCIe 5.0 x16");
+  EXPECT_EQ(device("gb300").host_link.name, "NVLink-C2C");
+}
+
 TEST(Devices, DgxSpark) {
   const Device spark = device("dgx-spark");
   EXPECT_TRUE(spark.is_unified);

@@ -91,9 +91,11 @@ TEST_F(ThisMachine, NvidiaGpusAreCounted) {
 }
 
 TEST_F(ThisMachine, EveryEditionOfACard) {
-  for (const char* edition : {"Workstation Edition", "Server Edition", "Max-Q Workstation Edition"}) {
+  for (const auto& [edition, id] : {std::pair{"Workstation Edition", "rtx-pro-6000"},
+                                    {"Server Edition", "rtx-pro-6000-server"},
+                                    {"Max-Q Workstation Edition", "rtx-pro-6000-max-q"}}) {
     nvidia(1, std::string("NVIDIA RTX PRO 6000 Blackwell ") + edition);
-    EXPECT_EQ(found().device.id, "rtx-pro-6000") << edition;
+    EXPECT_EQ(found().device.id, id);
   }
 }
 
