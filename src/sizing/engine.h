@@ -38,17 +38,20 @@ const Engine& engine(EngineId id);
 /// By name or key, in any case. kUsage with the nearest.
 Result<EngineId> engine_named(std::string_view name);
 
+/// What reports are sorted by: the family of its tables, or "plain_dense", "plain_moe" without one.
+std::string_view kind_of(const Model& model);
+
 /// The overhead of a step on that device; of the nearest report where there is none of the very same, which the source
 /// then says. `speculates`: of a step with drafts.
 StepOverhead step_overhead(EngineId id, const Model& model, const Device& device, bool speculates);
 
-/// Of a device's arithmetic peak, what prefill reaches: as in the device's data, unless reports of the engine say
-/// otherwise.
+/// Of a device's arithmetic peak, what prefill reaches: as in the device's data, unless reports of the engine with that
+/// kind of model say otherwise.
 struct ArithmeticShare {
   double share = 0;
   std::string source;
 };
-ArithmeticShare arithmetic_share(EngineId id, const Device& device);
+ArithmeticShare arithmetic_share(EngineId id, const Model& model, const Device& device);
 
 /// One thing that an engine cannot do, with its source; empty if it can run the plan.
 struct EngineLimit {

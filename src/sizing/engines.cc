@@ -22,7 +22,7 @@ struct NamedEngine {
 
 struct OverheadReport {
   EngineId engine = EngineId::kLlamaCpp;
-  std::string family, device;
+  std::vector<std::string> models, devices;  // kinds of models; the first device is the one of the report
   bool speculates = false;
   StepOverhead overhead;
 };
@@ -35,7 +35,7 @@ struct Limit {
 
 struct ArithmeticReport {
   EngineId engine = EngineId::kLlamaCpp;
-  std::vector<std::string> devices;
+  std::vector<std::string> models, devices;
   ArithmeticShare share;
 };
 
@@ -77,14 +77,14 @@ EngineData parse_engines() {
   for (const Json& entry : all.at("engines")) parsed.engines.push_back(engine_of(entry));
   for (const Json& entry : all.at("step_overheads")) {
     parsed.overheads.push_back({id_of(entry.at("engine")),
-                                entry.at("family"),
-                                entry.at("device"),
+                                entry.at("models"),
+                                entry.at("devices"),
                                 entry.at("speculates"),
                                 {entry.at("ms"), entry.at("source")}});
   }
   for (const Json& entry : all.at("arithmetic_shares")) {
     parsed.arithmetic.push_back(
-        {id_of(entry.at("engine")), entry.at("devices"), {entry.at("share"), entry.at("source")}});
+        {id_of(entry.at("engine")), entry.at("models"), entry.at("devices"), {entry.at("share"), entry.at("source")}});
   }
   for (const Json& entry : all.at("limits")) {
     Limit limit;
@@ -101,22 +101,35 @@ const EngineData& engine_data() {
   return data;
 }
 
-constexpr int kSameDevice = 4, kSameMemory = 2, kSameDrafts = 1, kAllSame = 15;
+bool is_in(const std::vector<std::string>& list, std::string_view value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
 
-/// How near a report is to what is asked: the model's family counts most, then the device or at least its kind, since
-/// fixed times of a machine with one memory and a link between nodes are not those of a card; then whether it drafts.
+bool is_plain(std::string_view kind) { return kind.starts_with("plain_"); }
+
+constexpr int kSameKind = 16, kAlikeKind = 8, kSameDevice = 4, kSameMemory = 2, kSameDrafts = 1;
+
+/// How near a report is to what is asked: the kind of model counts most, as a table's gather breaks captured graphs and
+/// plain models have none; then the device or at least its kind, since fixed times of a machine with one memory and a
+/// link between nodes are not those of a card; then whether it drafts.
 int nearness(const OverheadReport& report, const Model& model, const Device& device, bool speculates) {
-  const auto reported = known_device(report.device);
+  const std::string_view kind = kind_of(model);
+  const auto reported = known_device(report.devices.front());
   const bool same_memory = reported && reported->is_unified == device.is_unified;
-  return (report.family == model.family ? 8 : 0) + (report.device == device.id ? kSameDevice : 0) +
-         (same_memory ? kSameMemory : 0) + (report.speculates == speculates ? kSameDrafts : 0);
+  return (is_in(report.models, kind)                          ? kSameKind
+          : is_plain(report.models.front()) == is_plain(kind) ? kAlikeKind
+                                                              : 0) +
+         (is_in(report.devices, device.id) ? kSameDevice + kSameMemory
+          : same_memory                    ? kSameMemory
+                                           : 0) +
+         (report.speculates == speculates ? kSameDrafts : 0);
 }
 
 std::string as_of(const OverheadReport& report, int near) {
-  if (near == kAllSame) return report.overhead.source;
-  const auto device = known_device(report.device);
-  return fmt::format("estimate, as of the nearest report ({} on {}{}): {}", report.family,
-                     device ? device->name : report.device, report.speculates ? " with drafts" : "",
+  if (near == kSameKind + kSameDevice + kSameMemory + kSameDrafts) return report.overhead.source;
+  const auto device = known_device(report.devices.front());
+  return fmt::format("estimate, as of the nearest report ({} on {}{}): {}", report.models.front(),
+                     device ? device->name : report.devices.front(), report.speculates ? " with drafts" : "",
                      report.overhead.source);
 }
 
@@ -138,6 +151,11 @@ bool applies(const std::string& name, const Json& value, const Request& request,
   const Device& device = request.machine.device;
   if (name == "families") return holds(value, model.family);
   if (name == "formats") return holds(value, model.format);
+  if (name == "precisions") {
+    return std::any_of(value.begin(), value.end(), [&](const Json& precision) {
+      return model.precision.starts_with(precision.get<std::string>());
+    });
+  }
   if (name == "kv") return holds(value, kv_type_name(request.kv));
   if (name == "states") return holds(value, state_type_name(request.state));
   if (name == "placements") return !model.tables.empty() && holds(value, placement_name(placement));
@@ -203,6 +221,11 @@ Result<EngineId> engine_named(std::string_view name) {
                     suggestion(hyphenated(name), keys), fmt::join(keys, ", "));
 }
 
+std::string_view kind_of(const Model& model) {
+  if (!model.tables.empty()) return model.family;
+  return model.experts > 0 ? "plain_moe" : "plain_dense";
+}
+
 StepOverhead step_overhead(EngineId id, const Model& model, const Device& device, bool speculates) {
   const OverheadReport* best = nullptr;
   int best_near = -1;
@@ -216,10 +239,9 @@ StepOverhead step_overhead(EngineId id, const Model& model, const Device& device
   return {best->overhead.ms, as_of(*best, best_near)};
 }
 
-ArithmeticShare arithmetic_share(EngineId id, const Device& device) {
+ArithmeticShare arithmetic_share(EngineId id, const Model& model, const Device& device) {
   for (const ArithmeticReport& report : engine_data().arithmetic) {
-    const auto& devices = report.devices;
-    if (report.engine == id && std::find(devices.begin(), devices.end(), device.id) != devices.end()) {
+    if (report.engine == id && is_in(report.models, kind_of(model)) && is_in(report.devices, device.id)) {
       return report.share;
     }
   }

@@ -36,7 +36,7 @@ class Estimator {
         table_(table),
         drafter_(drafter_of(request.model)),
         overhead_(step_overhead(engine, request.model, device_, request.speculate > 0)),
-        arithmetic_(arithmetic_share(engine, device_)) {}
+        arithmetic_(arithmetic_share(engine, request.model, device_)) {}
 
   Speed speed() const;
 
@@ -87,8 +87,8 @@ void Estimator::add_shared(std::vector<TimeTerm>& terms, double arithmetic_ms, d
   if (request_.tp > 1) {
     const Link& link = all_reduce_link(request_);
     terms.push_back({"all-reduces", all_reduce_ms(request_, layers, positions),
-                     fmt::format("2 x {:g} layers, {:g} us each and {:g} positions over {}", layers, link.latency_us,
-                                 positions, link.name),
+                     fmt::format("2 x {:g} layers, {:g} us each and {:g} positions over {}", layers,
+                                 all_reduce_latency_us(request_), positions, link.name),
                      link.source});
   }
 }
@@ -218,6 +218,18 @@ std::vector<std::string> Estimator::assumptions() const {
   if (request_.tp > 1) {
     texts.push_back(fmt::format("weights are split evenly over {} ranks; two all-reduces a layer over {} ({})",
                                 request_.tp, all_reduce_link(request_).name, all_reduce_link(request_).source));
+  }
+  if (emulates_fp4(request_)) {
+    texts.push_back(
+        fmt::format("{} does not compute in {}: its values are widened and computed in BF16 "
+                    "(vllm-project/vllm#35733, #35737)",
+                    device_.name, request_.model.precision));
+  }
+  if (request_.price_per_hour) {
+    texts.push_back(
+        fmt::format("the price is that of decoded tokens alone, with {} sequences always busy: time for prompts, idle "
+                    "time and what is not decoded at that concurrency are not in it",
+                    request_.concurrency));
   }
   if (request_.model.prefill_share < 1) {
     texts.push_back(

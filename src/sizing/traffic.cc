@@ -9,7 +9,8 @@ namespace rowtide::sizing {
 namespace {
 
 constexpr double kIndexValueBytes = 2;
-constexpr double kActivationBytes = 2;  // of what ranks exchange: bf16
+constexpr double kMostBytesOfFp4 = 0.8;  // of a value with its scales
+constexpr double kActivationBytes = 2;   // of what ranks exchange: bf16
 
 // Of Qwen3.8-Flash-Next on one GB10, steps of 4, 8, 16, 24 and 32 positions take 62.9, 76.4, 102.2, 124.7 and 141.4 ms
 // (MiaAI-Lab/Qwen3.8-Flash-Next-Single-DGX-Spark:CHANGELOG.md, 2026-09-06). What of it is neither other traffic nor
@@ -75,7 +76,7 @@ double rate_of(const Request& request, EngineId engine, const PartSize& part) {
   const Device& device = request.machine.device;
   if (engine == EngineId::kLlamaCpp || part.parameters == 0) return device.flops_bf16;
   const double value_bytes = static_cast<double>(part.bytes) / static_cast<double>(part.parameters);
-  if (value_bytes < 0.8 && device.flops_fp4 > 0) return device.flops_fp4;
+  if (value_bytes < kMostBytesOfFp4) return emulates_fp4(request) ? device.flops_bf16 : device.flops_fp4;
   if (value_bytes < 1.5 && device.flops_fp8 > 0) return device.flops_fp8;
   return device.flops_bf16;
 }
@@ -95,6 +96,17 @@ double attention_operations(const Request& request, const Pass& pass) {
 }
 
 }  // namespace
+
+bool emulates_fp4(const Request& request) {
+  const Model& model = request.model;
+  const bool has_fp4 = std::any_of(model.parts.begin(), model.parts.end() - 1, [](const PartSize& part) {
+    return part.parameters != 0 &&
+           static_cast<double>(part.bytes) < kMostBytesOfFp4 * static_cast<double>(part.parameters);
+  });
+  if (!has_fp4 || model.format == "gguf") return false;
+  const Device& device = request.machine.device;
+  return device.flops_fp4 == 0 || (!device.has_nvfp4 && model.precision.starts_with("NVFP4"));
+}
 
 double bytes_of(const std::vector<Traffic>& traffic) {
   double bytes = 0;
@@ -183,12 +195,17 @@ double arithmetic_ms(const Request& request, EngineId engine, const Pass& pass) 
     const double positions = part == Part::kHead ? pass.chosen_at : pass.positions();
     seconds += 2 * static_cast<double>(size.parameters) * share * positions / rate_of(request, engine, size);
   }
-  return seconds / request.tp / arithmetic_share(engine, device).share * 1e3;
+  return seconds / request.tp / arithmetic_share(engine, model, device).share * 1e3;
 }
 
 const Link& all_reduce_link(const Request& request) {
   const Device& device = request.machine.device;
   return request.tp > request.devices_per_node() ? device.node_link : device.peer_link;
+}
+
+double all_reduce_latency_us(const Request& request) {
+  const Link& link = all_reduce_link(request);
+  return link.latency_us * (link.is_ring ? std::max(request.tp, 2u) - 1 : 1);
 }
 
 double all_reduce_ms(const Request& request, double layers, double positions) {
@@ -198,7 +215,7 @@ double all_reduce_ms(const Request& request, double layers, double positions) {
   const double bytes =
       positions * static_cast<double>(request.model.hidden) * kActivationBytes * 2 * (request.tp - 1) / request.tp;
   const double carried_us = link.bytes_per_s > 0 ? bytes / link.bytes_per_s * 1e6 : 0;
-  return kEachLayer * layers * (link.latency_us + carried_us) / 1e3;
+  return kEachLayer * layers * (all_reduce_latency_us(request) + carried_us) / 1e3;
 }
 
 }  // namespace rowtide::sizing

@@ -46,6 +46,11 @@ std::vector<Traffic> draft_traffic(const Request& request, const Pass& pass, std
 /// that their precision has there, attention at that of BF16.
 double arithmetic_ms(const Request& request, EngineId engine, const Pass& pass);
 
+/// Whether 4-bit values of the model are such as the device computes only widened to BF16.
+bool emulates_fp4(const Request& request);
+
+/// Microseconds of one small all-reduce among all ranks.
+double all_reduce_latency_us(const Request& request);
 /// Milliseconds of `layers` layers' all-reduces over `positions`; 0 with one rank.
 double all_reduce_ms(const Request& request, double layers, double positions);
 /// The link they go over.

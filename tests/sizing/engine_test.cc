@@ -73,6 +73,34 @@ TEST(StepOverhead, ElsewhereOfTheNearestAndSaysSo) {
   EXPECT_GT(step_overhead(EngineId::kSglang, plain.model, plain.machine.device, false).ms, 0);
 }
 
+// A table's gather breaks captured graphs: what that costs is no matter of plain models.
+TEST(StepOverhead, OfAPlainModelIsNeverThatOfATable) {
+  for (const Device& device : known_devices()) {
+    for (const std::uint32_t experts : {0u, 128u}) {
+      Request plain = request_of("", "gguf", device.id.c_str());
+      plain.model.experts = experts;
+      for (const Engine& each : engines()) {
+        const StepOverhead overhead = step_overhead(each.id, plain.model, device, false);
+        EXPECT_LT(overhead.ms, 8) << device.id << ", " << engine_key(each.id);
+        EXPECT_THAT(overhead.source, Not(HasSubstr("qwen_ple"))) << device.id << ", " << engine_key(each.id);
+      }
+      const ArithmeticShare share = arithmetic_share(EngineId::kLlamaCpp, plain.model, device);
+      EXPECT_THAT(share.source, Not(HasSubstr("B200 with the table"))) << device.id;
+      if (!device.is_unified) {
+        EXPECT_GE(share.share, 0.05) << device.id;
+      }
+    }
+  }
+}
+
+TEST(StepOverhead, OnACpuIsNextToNothingWhateverTheModel) {
+  Request request = qwen_gguf();
+  request.machine.device.id = "cpu";
+  EXPECT_LT(step_overhead(EngineId::kLlamaCpp, request.model, request.machine.device, false).ms, 1);
+  request.model.tables.clear();
+  EXPECT_LT(step_overhead(EngineId::kLlamaCpp, request.model, request.machine.device, false).ms, 1);
+}
+
 TEST(Limits, LlamaCppOnASparkWithTheTableOnNvmeHasNone) {
   EXPECT_THAT(ids(EngineId::kLlamaCpp, qwen_gguf(), Placement::kNvme), IsEmpty());
 }
@@ -104,6 +132,15 @@ TEST(Limits, VllmHasNoDiskTier) {
   EXPECT_THAT(ids(EngineId::kVllm, qwen("rtx-pro-6000"), Placement::kPinned), IsEmpty());
   EXPECT_THAT(ids(EngineId::kVllm, request_of("", "safetensors", "h100"), Placement::kNvme), IsEmpty())
       << "a model without a table has nothing to place";
+}
+
+TEST(Limits, SglangComputesNoNvfp4OnAmd) {
+  Request request = qwen("mi355x");
+  request.model.precision = "NVFP4-MXFP8";
+  EXPECT_THAT(ids(EngineId::kSglang, request, Placement::kPinned), Contains("sglang-nvfp4-amd"));
+  EXPECT_THAT(ids(EngineId::kVllm, request, Placement::kPinned), IsEmpty()) << "emulated";
+  request.model.precision = "FP8";
+  EXPECT_THAT(ids(EngineId::kSglang, request, Placement::kPinned), IsEmpty());
 }
 
 TEST(Limits, VllmLeavesNoRankWithoutHashHeads) {
@@ -156,10 +193,14 @@ std::set<std::string> all_that_occur() {
 
 TEST(Limits, EveryOneOfTheDataOccursAndSaysWhatToDo) {
   std::set<std::string> met = all_that_occur();
+  Request amd = qwen("mi300x");
+  amd.model.precision = "NVFP4";
+  for (const std::string& id : ids(EngineId::kSglang, amd, Placement::kPinned)) met.insert(id);
   Request cpu = qwen();
   cpu.machine.device.id = "cpu";
   for (const std::string& id : ids(EngineId::kVllm, cpu, Placement::kNvme)) met.insert(id);
-  for (const auto& limit : nlohmann::json::parse(data::engines).at("limits")) {
+  const nlohmann::json all = nlohmann::json::parse(data::engines);
+  for (const auto& limit : all.at("limits")) {
     const std::string id = limit.at("id"), reason = limit.at("reason");
     EXPECT_TRUE(met.count(id)) << id;
     EXPECT_THAT(reason, testing::ContainsRegex("; (use|put|take|choose|without)")) << id;

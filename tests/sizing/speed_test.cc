@@ -139,6 +139,88 @@ TEST(SpeedTest, FixedTimesComeFromTheSameKindOfMachine) {
   EXPECT_THAT(overhead.source, HasSubstr("nearest report"));
 }
 
+struct Published {
+  const char *model, *precision, *device;
+  std::uint64_t prompt, output;
+  double tok_s, share;
+};
+
+// llama-bench and the like; see docs/sizing.md for their sources. The first of a device and kind was an input.
+TEST(SpeedTest, PlainModelsAreAsFastAsPublished) {
+  for (const Published& each : {Published{"Qwen3-30B-A3B", "Q8", "dgx-spark", 1, 32, 60.9, 0.05},
+                                {"Qwen3-30B-A3B", "Q8", "dgx-spark", 4096, 32, 53.5, 0.25},
+                                {"Qwen3-30B-A3B", "Q4", "rtx-5090", 1, 128, 352, 0.05},
+                                {"Qwen3-30B-A3B", "Q4", "rtx-pro-6000", 1, 128, 251, 0.25},
+                                {"Llama-3.1-8B", "Q4", "rtx-4090", 1, 512, 130.6, 0.25},
+                                {"Llama-3.1-8B", "Q4", "rtx-5090", 1, 512, 221.7, 0.25},
+                                {"Llama-3.1-8B", "Q4", "m3-ultra", 1, 512, 78.8, 0.25}}) {
+    Request request = request_of(each.model, each.precision, each.device);
+    request.prompt = each.prompt;
+    request.output = each.output;
+    EXPECT_NEAR(estimate_speed(request, EngineId::kLlamaCpp, nullptr).decode_tok_s, each.tok_s, each.tok_s * each.share)
+        << each.model << " on " << each.device;
+  }
+}
+
+TEST(SpeedTest, PromptsOfPlainModelsAreAsFastAsPublished) {
+  Request request = request_of("Llama-3.1-8B", "Q4", "rtx-4090");
+  request.prompt = request.chunk = 1024;
+  EXPECT_NEAR(estimate_speed(request, EngineId::kLlamaCpp, nullptr).prefill_tok_s, 6899, 6899 * 0.1);
+  request = request_of("Llama-3.1-8B", "Q4", "rtx-3090");
+  request.prompt = request.chunk = 1024;
+  EXPECT_NEAR(estimate_speed(request, EngineId::kLlamaCpp, nullptr).prefill_tok_s, 3865, 3865 * 0.25);
+  request = request_of("Qwen3-30B-A3B", "Q8", "dgx-spark");
+  EXPECT_NEAR(estimate_speed(request, EngineId::kLlamaCpp, nullptr).prefill_tok_s, 3176, 3176 * 0.25);
+}
+
+// Every pair of those cards met over both processors (kubesimplify/website#267).
+TEST(SpeedTest, FourCardsWithoutNvlinkAreSlowerThanTwoWithOneStream) {
+  Request two = request_of("Qwen3.8-Flash-Next", "FP8", "rtx-pro-6000", 2);
+  Request four = request_of("Qwen3.8-Flash-Next", "FP8", "rtx-pro-6000", 4);
+  two.nodes = four.nodes = 1;
+  const double of_two = estimate_speed(two, EngineId::kVllm, nullptr).decode_tok_s;
+  const double of_four = estimate_speed(four, EngineId::kVllm, nullptr).decode_tok_s;
+  EXPECT_NEAR(of_two, 81.45, 81.45 * 0.05);
+  EXPECT_NEAR(of_four, 64.61, 64.61 * 0.05);
+  EXPECT_EQ(all_reduce_latency_us(four), 3 * all_reduce_latency_us(two));
+  Request switched = request_of("Qwen3.8-Flash-Next", "FP8", "h100", 4);
+  switched.nodes = 1;
+  EXPECT_EQ(all_reduce_latency_us(switched), switched.machine.device.peer_link.latency_us);
+}
+
+TEST(SpeedTest, Nvfp4IsComputedInBf16WhereItIsEmulated) {
+  Request request = request_of("Qwen3.8-Flash-Next", "NVFP4", "mi355x");
+  EXPECT_TRUE(emulates_fp4(request));
+  const double emulated_ms = arithmetic_ms(request, EngineId::kVllm, {1, 2048, 0, 1});
+  request.machine.device.has_nvfp4 = true;
+  EXPECT_FALSE(emulates_fp4(request));
+  EXPECT_GT(emulated_ms, 1.3 * arithmetic_ms(request, EngineId::kVllm, {1, 2048, 0, 1}));
+  EXPECT_TRUE(emulates_fp4(request_of("Qwen3.8-Flash-Next", "NVFP4", "h100")));
+  EXPECT_FALSE(emulates_fp4(request_of("Qwen3.8-Flash-Next", "FP8", "h100")));
+  EXPECT_FALSE(emulates_fp4(request_of("Qwen3.8-Flash-Next", "NVFP4", "b200")));
+  EXPECT_FALSE(emulates_fp4(request_of("DeepSeek-V4.1-Flash", "FP4", "mi355x"))) << "MXFP4, as its cores have it";
+}
+
+TEST(SpeedTest, APriceSaysWhatItLeavesOut) {
+  Request request = small();
+  const auto said = [&] {
+    const auto texts = estimate_speed(request, EngineId::kVllm, nullptr).assumptions;
+    return std::accumulate(texts.begin(), texts.end(), std::string());
+  };
+  EXPECT_THAT(said(), testing::Not(HasSubstr("price")));
+  request.price_per_hour = 2;
+  EXPECT_THAT(said(), HasSubstr("price is that of decoded tokens alone, with 1 sequences"));
+}
+
+// What plans count apart must not be in the fixed time too.
+TEST(SpeedTest, AllReducesBetweenNodesAreCountedOnce) {
+  Request request = request_of("DeepSeek-V4.1-Flash", "", "dgx-spark", 4);
+  request.speculate = 5;
+  request.prompt = request.output = 128;
+  request.kv = KvType::kFp8;
+  EXPECT_NEAR(step_ms(estimate_speed(request, EngineId::kVllm, nullptr)), 69, 69 * 0.03);
+}
+
 // Steps of the one-Spark recipe with the whole draft head, of which only the one of one stream is an input.
 TEST(SpeedTest, StepsOfManyStreamsWithDraftsAreAsPublished) {
   Request request = request_of("Qwen3.8-Flash-Next", "NVFP4-MXFP8", "dgx-spark");
