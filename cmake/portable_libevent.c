@@ -1,5 +1,5 @@
-/* Debian's libevent_core.a asks for these of glibc 2.36, and the archive is to run with 2.35. Only libevent's DNS client
- * reads random numbers, which nothing here uses; should that change, these are as good. */
+/* Debian's libevent_core.a asks for these of glibc 2.36, and the archive is to run with 2.35. Only libevent's DNS
+ * client reads random numbers, which nothing here uses; should that change, these are as good. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -28,4 +28,13 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string without_controls(std::string_view text) {
+  std::string out;
+  for (const char byte : text) {
+    const bool is_control = (byte >= 0 && byte < 0x20) || byte == 0x7f;
+    out += is_control ? fmt::format("\\x{:02x}", static_cast<unsigned char>(byte)) : std::string(1, byte);
+  }
+  return out;
+}
+
 }  // namespace rowtide

@@ -1,5 +1,10 @@
 #include "cli/failure.h"
 
+#include <cerrno>
+#include <cstdio>
+
+#include "base/error.h"
+
 namespace rowtide::cli {
 namespace {
 
@@ -21,5 +26,10 @@ ExitCode exit_code_of(ErrorCode code) {
 
 Failure::Failure(const Error& error)
     : Failure(exit_code_of(error.code), std::string(error_code_name(error.code)), error.message) {}
+
+void flush_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  throw Failure(kExitFailed, "io", fmt::format("standard output cannot be written: {}", errno_text(errno)));
+}
 
 }  // namespace rowtide::cli

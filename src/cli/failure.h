@@ -60,4 +60,7 @@ T opened(Result<T> result) {
   return value_of(std::move(result));
 }
 
+/// Sees to it that what was printed has arrived; throws the Failure where it cannot.
+void flush_output();
+
 }  // namespace rowtide::cli

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/printable.h"
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/log_sink.h"
@@ -75,14 +76,12 @@ ExitCode run(const Arguments& arguments) {
 /// Runs, and sees to it that what was printed has arrived.
 ExitCode run_and_flush(const Arguments& arguments) {
   ExitCode code = run(arguments);
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    throw Failure(kExitFailed, "io", fmt::format("standard output cannot be written: {}", errno_text(errno)));
-  }
+  flush_output();
   return code;
 }
 
 ExitCode report(const Failure& failure, const Arguments& arguments) {
-  std::fputs(fmt::format("rowtide: {}\n", failure.what()).c_str(), stderr);
+  std::fputs(fmt::format("rowtide: {}\n", without_controls(failure.what())).c_str(), stderr);
   if (std::find(arguments.begin(), arguments.end(), kJsonFlag) != arguments.end()) {
     print_json({{"error", {{"code", failure.code()}, {"message", failure.what()}}}});
   }

@@ -24,9 +24,14 @@ Request as_computed(const Request& request, EngineId engine) {
   return on_devices(request, request.dp, 1, 1);
 }
 
+bool loads_format(EngineId engine, const Model& model) {
+  return (engine == EngineId::kLlamaCpp) == (model.format == "gguf");
+}
+
 Choice looked_at(const Request& request, EngineId id, std::optional<Placement> placement) {
   Choice choice;
   choice.layout = {id, placement};
+  choice.loads = loads_format(id, request.model);
   choice.limits = limits_in_the_way(id, request, placement.value_or(Placement::kDevice));
   choice.memory = plan_memory(request, choice.layout);
   const Request computed = as_computed(request, id);
@@ -47,17 +52,16 @@ std::vector<std::optional<Placement>> placements_of(const Request& request) {
   return list;
 }
 
-bool loads_format(const Choice& choice, const Model& model) {
-  return (choice.layout.engine == EngineId::kLlamaCpp) == (model.format == "gguf");
-}
-
 /// Lower is better.
 std::tuple<int, std::size_t, std::uint64_t> rank(const Choice& choice) {
   const std::size_t placement = choice.layout.placement ? static_cast<std::size_t>(*choice.layout.placement) : 0;
+  const std::uint64_t missing = choice.memory.missing_bytes;
+  if (!choice.loads) return {5, choice.limits.size(), missing};
+  if (!choice.refusal.empty()) return {4, placement, missing};
   if (choice.fits() && choice.runs()) return {0, placement, 0};
-  if (choice.fits()) return {1, 10 * choice.limits.size() + placement, 0};
-  if (choice.runs()) return {2, 0, choice.memory.missing_bytes};
-  return {choice.refusal.empty() ? 3 : 4, choice.limits.size(), choice.memory.missing_bytes};
+  if (choice.runs() && missing < choice.memory.pools.front().capacity_bytes / 20) return {1, placement, missing};
+  if (choice.fits()) return {2, 10 * choice.limits.size() + placement, 0};
+  return {3, choice.limits.size(), missing};
 }
 
 }  // namespace
@@ -68,10 +72,6 @@ std::vector<Choice> choices_of(const Request& request) {
     if (request.engine && *request.engine != each.id) continue;
     for (const auto& placement : placements_of(request)) choices.push_back(looked_at(request, each.id, placement));
   }
-  // Of equals the engine that loads such a file has the better reasons.
-  std::stable_sort(choices.begin(), choices.end(), [&](const Choice& a, const Choice& b) {
-    return loads_format(a, request.model) > loads_format(b, request.model);
-  });
   return choices;
 }
 

@@ -14,6 +14,7 @@ struct Choice {
   MemoryPlan memory;
   std::vector<EngineLimit> limits;
   std::string refusal;  // why it is out on any engine
+  bool loads = true;    // the engine reads files of that format at all
   TableCost cost;
   Speed speed;
 
@@ -24,8 +25,9 @@ struct Choice {
 /// Every engine and place that the request leaves open.
 std::vector<Choice> choices_of(const Request& request);
 
-/// What fits and runs comes first, the table nearest to the device before the others; then what fits and would run but
-/// for an engine's limits; then what would run with more memory.
+/// What fits and runs comes first, the table nearest to the device before the others; then what runs and falls short of
+/// the device by a twentieth at most; then what fits and would run but for an engine's limits; then what would run with
+/// more memory; last what the engine cannot even load.
 const Choice& best_of(const std::vector<Choice>& choices);
 
 /// Changes by which it would fit and run, each tried: "--kv fp8". At most three, the least harm first; the host's

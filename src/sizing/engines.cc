@@ -168,6 +168,9 @@ bool applies(const std::string& name, const Json& value, const Request& request,
                                 [](const State& state) { return state.value_bytes == 0; });
   }
   if (name == "tp_above") return request.tp > value.get<std::uint32_t>();
+  if (name == "sequences_above") {
+    return (request.concurrency + request.dp - 1) / request.dp > value.get<std::uint32_t>();
+  }
   if (name == "nodes_above") return request.nodes > value.get<std::uint32_t>();
   if (name == "rank_without_heads") return value == leaves_rank_without_heads(model, request.tp);
   assert(false && "a condition of data/engines.json that is none");

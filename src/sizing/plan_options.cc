@@ -48,7 +48,8 @@ template <auto member, std::uint64_t least = 1>
 Result<void> size(PlanOptions& options, const PlanOption& option, std::string_view value) {
   const auto bytes = parse_byte_size(value);
   if (!bytes || *bytes < least || *bytes > kSizeMost) {
-    return unfit(option, value, "a size as in 26GiB or 99GB, of at most 1024TiB");
+    return unfit(option, value,
+                 fmt::format("a size as in 26GiB or 99GB, {}of at most 1024TiB", least > 0 ? "more than 0, " : ""));
   }
   options.*member = *bytes;
   return {};

@@ -61,11 +61,17 @@ std::uint32_t widest_split(const Model& model, std::uint32_t devices, std::uint3
   return 1;
 }
 
+std::uint32_t fewest_nodes(std::uint32_t devices, std::uint32_t per_node) {
+  std::uint32_t nodes = (devices + per_node - 1) / per_node;
+  while (devices % nodes != 0) ++nodes;
+  return nodes;
+}
+
 Request on_devices(const Request& request, std::uint32_t devices, std::uint32_t tp, std::uint32_t ep) {
   Request other = request;
   const std::uint32_t per_node = std::max(1u, request.machine.device.devices_per_node);
   other.devices = devices;
-  other.nodes = (devices + per_node - 1) / per_node;
+  other.nodes = fewest_nodes(devices, per_node);
   other.tp = tp;
   other.dp = devices / tp;
   other.ep = ep;

@@ -18,6 +18,9 @@ std::string splits_of(const Model& model, std::uint32_t ep);
 /// The most ranks that divide `devices` and that nothing stands against; 1 always is such a number.
 std::uint32_t widest_split(const Model& model, std::uint32_t devices, std::uint32_t ep);
 
+/// The fewest nodes of at most `per_node` devices that share `devices` evenly.
+std::uint32_t fewest_nodes(std::uint32_t devices, std::uint32_t per_node);
+
 /// The request on `devices`, in as few nodes as hold them, split over `tp`; its price follows the devices.
 Request on_devices(const Request& request, std::uint32_t devices, std::uint32_t tp, std::uint32_t ep);
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "rowtide/byte_size.h"
+#include "rowtide/store.h"
 #include "sizing/anatomy.h"
 #include "sizing/engine.h"
 #include "sizing/ranks.h"
@@ -90,7 +91,7 @@ Result<void> set_ranks(const PlanOptions& options, Request& request) {
                  request.tp * request.dp, request.devices, request.tp * request.dp);
   }
   const std::uint32_t per_node = std::max(1u, device.devices_per_node);
-  request.nodes = options.nodes.value_or((request.devices + per_node - 1) / per_node);
+  request.nodes = options.nodes.value_or(fewest_nodes(request.devices, per_node));
   if (request.devices % request.nodes != 0) {
     return usage("--nodes {} do not share {} devices evenly", request.nodes, request.devices);
   }
@@ -186,6 +187,14 @@ Result<void> set_types(const PlanOptions& options, Request& request) {
   if (request.placement && request.model.tables.empty()) {
     return usage("--placement {}: {} has no conditional-memory table", options.placement, request.model.name);
   }
+  if (options.memory && request.model.tables.empty()) {
+    return usage("--memory {}: {} has no conditional-memory table to cache", byte_size_text(*options.memory),
+                 request.model.name);
+  }
+  if (options.memory && *options.memory < kMemoryBytesMin) {
+    return usage("--memory {}: a table's cache has {} at least", byte_size_text(*options.memory),
+                 byte_size_text(kMemoryBytesMin));
+  }
   if (request.placement && *request.placement != Placement::kNvme && options.memory) {
     return usage("--memory is the cache of a table on NVMe; --placement {} needs none", options.placement);
   }
@@ -199,6 +208,10 @@ Result<void> set_memory(const PlanOptions& options, Request& request) {
   request.table = options.table;
   request.other = options.other;
   request.memory_fraction = options.memory_fraction;
+  if ((options.decode_tok_s || options.prefill_tok_s) && request.model.tables.empty()) {
+    return usage("--{} is what a table must keep up with; {} has none",
+                 options.decode_tok_s ? "decode-tok-s" : "prefill-tok-s", request.model.name);
+  }
   request.price_per_hour = options.price_per_hour;
   request.decode_tok_s = options.decode_tok_s;
   request.prefill_tok_s = options.prefill_tok_s;

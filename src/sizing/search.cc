@@ -1,5 +1,6 @@
 // The smallest machine that does it: numbers of devices, ranks, and the table on or off the device.
 #include <algorithm>
+#include <bit>
 #include <initializer_list>
 #include <optional>
 #include <tuple>
@@ -41,6 +42,12 @@ void look(const Request& request, std::vector<Searched>& found) {
                           : best_of_places(request, {Placement::kPinned, Placement::kHost, Placement::kNvme}));
 }
 
+/// Machines are built of 1 to 8, and of powers of two or three times such.
+bool is_tried(std::uint32_t devices, std::uint32_t most) {
+  const std::uint32_t odd = devices >> std::countr_zero(devices);
+  return devices <= 8 || devices == most || odd == 1 || odd == 3;
+}
+
 }  // namespace
 
 Searched summary_of(const Plan& plan) {
@@ -67,10 +74,8 @@ Searched summary_of(const Plan& plan) {
 
 std::vector<Searched> search(const Request& request) {
   std::vector<Searched> found;
-  const std::uint32_t per_node = std::max(1u, request.machine.device.devices_per_node);
   for (std::uint32_t devices = 1; devices <= request.devices; ++devices) {
-    const std::uint32_t nodes = (devices + per_node - 1) / per_node;
-    if (devices % nodes != 0) continue;
+    if (!is_tried(devices, request.devices)) continue;
     for (std::uint32_t tp = 1; tp <= devices; ++tp) {
       if (devices % tp != 0 || !why_not_split(request.model, tp, 1).empty()) continue;
       look(on_devices(request, devices, tp, 1), found);

@@ -175,7 +175,8 @@ std::vector<Traffic> draft_traffic(const Request& request, const Pass& pass, std
   }
   traffic.push_back(draft_head(request));
   const Pass each = {pass.streams, drafted / pass.streams, pass.length, drafted};
-  traffic.push_back({"keys and values of the draft module", kv_bytes(request, each, true), ""});
+  const double kept = kv_bytes(request, each, true);
+  traffic.push_back({"keys and values of the draft module", kept, fmt::format("keys and values of {}", gb(kept))});
   for (Traffic& term : traffic) {
     term.bytes *= passes;
     term.formula = fmt::format("{} x {}", passes, term.formula);

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "base/grouped.h"
+#include "base/printable.h"
 
 namespace rowtide::sizing {
 namespace {
@@ -51,7 +52,8 @@ std::string machine_text(const Request& request) {
 }
 
 std::string model_text(const Model& model) {
-  return model.precision.empty() || model.is_measured ? model.name : fmt::format("{} {}", model.name, model.precision);
+  if (model.is_measured) return without_controls(model.name);
+  return model.precision.empty() ? model.name : fmt::format("{} {}", model.name, model.precision);
 }
 
 /// " Room is short." of "room is short"; nothing of nothing.
@@ -102,6 +104,10 @@ void add_memory_warnings(const Plan& plan, std::vector<std::string>& warnings) {
 
 void add_speed_warnings(const Plan& plan, std::vector<std::string>& warnings) {
   const Request& request = plan.request;
+  if (plan.placement && plan.table.limit_share_decode > 1) {
+    warnings.push_back(
+        fmt::format("decode needs {:.0f} times the rows that drive or link can bring", plan.table.limit_share_decode));
+  }
   if (plan.placement && plan.table.limit_share_prefill > 1) {
     warnings.push_back("prefill is slowed by the table: " + plan.table.bottleneck);
   }

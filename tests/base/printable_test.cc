@@ -19,5 +19,13 @@ TEST(Printable, CutsWhatIsLong) {
   EXPECT_EQ(printable(std::string(161, 'k')), std::string(160, 'k') + "...");
 }
 
+TEST(WithoutControls, KeepsWhatATerminalShows) {
+  EXPECT_EQ(without_controls("gr\xc3\xb6\xc3\x9f"
+                             "e.gguf"),
+            "gr\xc3\xb6\xc3\x9f"
+            "e.gguf");
+  EXPECT_EQ(without_controls("a\n\x1b[2J\x7f"), "a\\x0a\\x1b[2J\\x7f");
+}
+
 }  // namespace
 }  // namespace rowtide

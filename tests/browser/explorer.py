@@ -14,7 +14,7 @@ class Browser:
     """A browser and the served page, until close()."""
 
     def __init__(self):
-        self.served = ServedPage()
+        self.served = ServedPage("--paths")
         self.playwright = sync_playwright().start()
         self.chromium = self.playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
 

@@ -140,7 +140,7 @@ class ServeTest(ProgramTest):
 
     def test_the_server_is_started_as_planned(self):
         self.fake("sign ready")
-        serving = self.serve("--concurrency", "2", "--placement", "nvme", "--memory", "1MiB", "--json", "--", "--jinja",
+        serving = self.serve("--concurrency", "2", "--placement", "nvme", "--memory", "32MiB", "--json", "--", "--jinja",
                              environment={"ROWTIDE_MODE": "resident", "ROWTIDE_TABLES": "*", "LLAMA_ARG_THREADS": "3"})
         document = serving.document()
         self.assertRegex(document["url"], r"^http://127\.0\.0\.1:\d+$")

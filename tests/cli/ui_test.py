@@ -14,7 +14,7 @@ KNOWN = {"model": "Qwen3.8-Flash-Next", "precision": "NVFP4", "device": "dgx-spa
 class Ui(ProgramTest):
     @classmethod
     def setUpClass(cls):
-        cls.served = ServedPage()
+        cls.served = ServedPage("--paths")
 
     @classmethod
     def tearDownClass(cls):
@@ -91,7 +91,7 @@ class Ui(ProgramTest):
         self.assertEqual(self.served.get("/api/catalog", headers={"Host": f"evil.example:{self.served.port}"})[0], 403)
         self.assertEqual(self.served.get("/", headers={"Host": "localhost:8000"})[0], 200)  # a tunnel's port
         for site, status in [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)]:
-            got, headers, _ = self.served.get("/api/catalog", headers={"Sec-Fetch-Site": site, "Origin": "http://evil.example"})
+            got, headers, _ = self.served.get("/api/catalog", headers={"Sec-Fetch-Site": site})
             self.assertEqual(got, status, site)
             self.assertNotIn("Access-Control-Allow-Origin", headers)
         with socket.socket() as elsewhere:
@@ -100,6 +100,22 @@ class Ui(ProgramTest):
             if address:
                 elsewhere.settimeout(5)
                 self.assertNotEqual(elsewhere.connect_ex(address), 0, address)
+
+    def test_requests_of_other_origins_are_refused(self):
+        own = f"127.0.0.1:{self.served.port}"
+        for origin, status in [("http://evil.example", 403), ("null", 403), (f"http://{own}", 200)]:
+            self.assertEqual(self.served.get("/api/catalog", headers={"Origin": origin, "Host": own})[0], status, origin)
+
+    def test_files_are_read_only_where_that_was_asked_for(self):
+        served = ServedPage()
+        try:
+            status, answer = served.plan(path="/etc/passwd", device="dgx-spark")
+            self.assertEqual((status, answer["error"]["code"]), (400, "usage"))
+            self.assertIn("--paths", answer["error"]["message"])
+            self.assertNotIn("root", answer["error"]["message"])
+            self.assertFalse(json.loads(served.get("/api/catalog")[2])["paths"])
+        finally:
+            served.close()
 
     def test_what_is_not_there_or_not_served(self):
         self.assertEqual(self.served.get("/nothing")[0], 404)

@@ -196,6 +196,9 @@ TEST(Limits, EveryOneOfTheDataOccursAndSaysWhatToDo) {
   Request amd = qwen("mi300x");
   amd.model.precision = "NVFP4";
   for (const std::string& id : ids(EngineId::kSglang, amd, Placement::kPinned)) met.insert(id);
+  Request many = qwen_gguf();
+  many.concurrency = 257;
+  for (const std::string& id : ids(EngineId::kLlamaCpp, many, Placement::kNvme)) met.insert(id);
   Request cpu = qwen();
   cpu.machine.device.id = "cpu";
   for (const std::string& id : ids(EngineId::kVllm, cpu, Placement::kNvme)) met.insert(id);

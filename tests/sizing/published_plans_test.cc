@@ -195,6 +195,12 @@ TEST(Published, AnotherPrecisionIsNamedWhereTheUsualOneCannotRun) {
   EXPECT_NE(plan.verdict.find("--precision Q4"), std::string::npos) << plan.verdict;
 }
 
+TEST(Published, AnEngineThatCannotLoadTheFileIsNeverTheAnswer) {
+  const Plan plan = planned({{"model", kQwen}, {"precision", "NVFP4"}, {"device", kSpark}, {"concurrency", "15"}});
+  EXPECT_NE(plan.engine, EngineId::kLlamaCpp) << plan.verdict;
+  EXPECT_NE(plan.verdict.find("What fits: "), std::string::npos) << plan.verdict;
+}
+
 TEST(Published, LlamaCppSplitsByLayers) {
   const auto on = [](std::string_view devices) {
     return planned(

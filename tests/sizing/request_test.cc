@@ -67,6 +67,20 @@ TEST(Request, ContradictionsAreTheSameInEitherOrder) {
   names(refusal({{"model", kQwen}, {"device", kSpark}, {"host-reserve", "200GiB"}}), {"--host-reserve"});
 }
 
+TEST(Request, WhatATableWouldNeedIsRefusedWithoutOne) {
+  names(refusal({{"model", "Llama-3.1-8B"}, {"device", kSpark}, {"memory", "4GiB"}}),
+        {"--memory", "no conditional-memory"});
+  names(refusal({{"model", "Llama-3.1-8B"}, {"device", kSpark}, {"decode-tok-s", "5"}}), {"--decode-tok-s"});
+  names(refusal({{"model", kQwen}, {"device", kSpark}, {"memory", "1MiB"}}), {"--memory", "32.0 MiB at least"});
+}
+
+TEST(Request, NodesShareDevicesEvenly) {
+  auto request = requested({{"model", "Llama-3.1-8B"}, {"device", "h100"}, {"devices", "9"}});
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->devices % request->nodes, 0u);
+  EXPECT_LE(request->devices_per_node(), 8u);
+}
+
 TEST(Request, WhatIsNotKnownComesWithTheNearest) {
   names(refusal({{"model", "Qwen3.8-Flash-Nxt"}, {"device", kSpark}}), {"Qwen3.8-Flash-Next"});
   names(refusal({{"model", kQwen}, {"precision", "NVFP5"}, {"device", kSpark}}), {"NVFP4"});

@@ -80,7 +80,7 @@ std::string traffic_text(Placement placement, double per_s, double limit_share) 
 }
 
 std::string added_text(double ms, bool is_hidden, std::string_view to) {
-  if (is_hidden || ms <= 0) return fmt::format("adds nothing to a {}", to);
+  if (ms <= 0) return fmt::format("adds nothing to a {}{}", to, is_hidden ? ", hidden behind what comes before" : "");
   return ms < 0.005 ? fmt::format("adds under 0.01 ms to a {}", to)
                     : fmt::format("adds {} ms to a {}", rate_text(ms), to);
 }
@@ -124,10 +124,11 @@ std::string kv_text(const Plan& plan, const PageStyle& style) {
                                                                  request.concurrency == 1 ? "sequence" : "sequences",
                                                                  grouped(request.context))),
                style);
-  text += labelled("room",
-                   fmt::format("{} tokens, or {} {} of {}", grouped(kv.tokens), grouped(kv.concurrency_most),
-                               kv.concurrency_most == 1 ? "sequence" : "sequences", grouped(request.context)),
-                   style);
+  text +=
+      labelled("room",
+               fmt::format("{} tokens, or {} {} of {}", grouped(kv.tokens * request.dp), grouped(kv.concurrency_most),
+                           kv.concurrency_most == 1 ? "sequence" : "sequences", grouped(request.context)),
+               style);
   if (kv.asked_bytes > kv.bytes) {
     text += labelled("short",
                      fmt::format("{} were to be had, {} are", short_size(static_cast<double>(kv.asked_bytes)),

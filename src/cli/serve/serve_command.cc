@@ -48,9 +48,21 @@ struct ServeArguments {
   Arguments passed_on;  // to llama-server
 };
 
+/// Where the server listens must be known here: it is waited for there.
+void refuse_own(const Arguments& passed_on) {
+  for (const std::string& argument : passed_on) {
+    const std::string_view name = std::string_view(argument).substr(0, argument.find('='));
+    if (name == "--port" || name == "--host" || name == "--api-prefix" || name == "--ssl-key-file") {
+      throw usage_failure("{} after --: rowtide serve must know where the server listens; give {} before it", name,
+                          name == "--port" || name == "--host" ? name : std::string_view("other options"));
+    }
+  }
+}
+
 bool read_arguments(const Arguments& arguments, ServeArguments& given) {
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   if (dashes != arguments.end()) given.passed_on.assign(dashes + 1, arguments.end());
+  refuse_own(given.passed_on);
   ArgumentParser parser("rowtide serve", kDescription, kExamples, given.json);
   std::optional<std::string> host;
   parser.required("MODEL", " ", given.model, "a GGUF model");
@@ -190,7 +202,7 @@ void print_ready(const Ready& ready, const ServerCommand& command, const ListenA
     fmt::print("llama-server listens on {} after {:.1f} s; {}. Ctrl-C stops it.\n", address.url(), ready.seconds,
                served);
   }
-  std::fflush(stdout);
+  flush_output();  // nobody would learn of the address
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ Json this_machine_json() {
           {"is_unified", machine->device.is_unified}};
 }
 
-Json catalog() {
+Json catalog(bool allows_paths) {
   Json models = Json::array(), devices = Json::array(), options = Json::array();
   for (const sizing::KnownModel& model : sizing::known_models()) {
     models.push_back({{"name", model.name}, {"precisions", model.precisions}, {"summary", model.summary}});
@@ -46,28 +46,37 @@ Json catalog() {
     options.push_back(
         {{"name", option.name}, {"value_name", option.value_name}, {"group", option.group}, {"help", option.help}});
   }
-  return {{"version", ROWTIDE_VERSION},
-          {"models", std::move(models)},
-          {"devices", std::move(devices)},
-          {"this_machine", this_machine_json()},
-          {"options", std::move(options)}};
+  return {{"version", ROWTIDE_VERSION},          {"models", std::move(models)}, {"devices", std::move(devices)},
+          {"this_machine", this_machine_json()}, {"paths", allows_paths},       {"options", std::move(options)}};
 }
 
-Json plan_of(const HttpRequest& request) {
+Json plan_of(const HttpRequest& request, bool allows_paths) {
   sizing::PlanOptions options;
+  for (const auto& [name, value] : request.query) {
+    if (name == "path" && !allows_paths) {
+      throw usage_failure("path: checkpoints of this machine are planned where rowtide ui was started with --paths");
+    }
+  }
   for (const auto& [name, value] : request.query) check(sizing::set_plan_option(options, name, value));
   return to_json(sizing::make_plan(value_of(sizing::resolve(options))));
 }
 
-HttpResponse answer_api(const HttpRequest& request) {
+/// Whether a request with that Origin comes from a page of this server, or of a tunnel to it.
+bool is_own_origin(const HttpRequest& request) {
+  const auto origin = request.header("origin");
+  const auto host = request.header("host");
+  return !origin || (host && (*origin == "http://" + std::string(*host)));
+}
+
+HttpResponse answer_api(const HttpRequest& request, bool allows_paths) {
   const auto site = request.header("sec-fetch-site");  // browsers say it; other programs need not
-  if (site && *site != "same-origin" && *site != "none") {
+  if ((site && *site != "same-origin" && *site != "none") || !is_own_origin(request)) {
     return error_response(403, "usage", "only the Explorer page itself may ask here");
   }
-  if (request.path == "/api/catalog") return json_response(200, catalog());
+  if (request.path == "/api/catalog") return json_response(200, catalog(allows_paths));
   if (request.path != "/api/plan") return error_response(404, "not_found", "there is no " + request.path);
   try {
-    return json_response(200, plan_of(request));
+    return json_response(200, plan_of(request, allows_paths));
   } catch (const Failure& failure) {
     return error_response(400, failure.code(), failure.what());
   }
@@ -81,8 +90,8 @@ std::string_view content_type_of(std::string_view name) {
 
 }  // namespace
 
-HttpResponse answer_page(const HttpRequest& request) {
-  if (request.path.starts_with("/api/")) return answer_api(request);
+HttpResponse answer_page(const HttpRequest& request, bool allows_paths) {
+  if (request.path.starts_with("/api/")) return answer_api(request, allows_paths);
   const std::string_view asked = std::string_view(request.path).substr(1);
   const std::string_view name = asked.empty() ? "index.html" : asked;
   for (const PageFile& file : page_files()) {

@@ -16,12 +16,11 @@ constexpr timeval kBetweenLooks{0, 250'000};
 }  // namespace
 
 HttpConnections::HttpConnections(event_base* base, evconnlistener* listener)
-    : base_(base), listener_(listener), looks_(::event_new(
-                                            base, -1, EV_PERSIST,
-                                            [](evutil_socket_t, short, void* self) {
-                                              static_cast<HttpConnections*>(self)->look();
-                                            },
-                                            this)) {
+    : base_(base),
+      listener_(listener),
+      looks_(::event_new(
+          base, -1, EV_PERSIST, [](evutil_socket_t, short, void* self) { static_cast<HttpConnections*>(self)->look(); },
+          this)) {
   if (!looks_) throw std::bad_alloc();
 }
 

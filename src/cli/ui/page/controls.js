@@ -221,7 +221,8 @@ export class Controls {
     const { name, values, texts } = node.field;
     if (values) select.append(...values.map((value) => el("option", { value: value === "auto" ? "" : value }, texts?.[value] ?? value)));
     if (name === "model") {
-      select.append(...this.catalog.models.map((model) => el("option", { value: model.name }, model.name)), el("option", { value: file }, "A checkpoint on this machine"));
+      select.append(...this.catalog.models.map((model) => el("option", { value: model.name }, model.name)));
+      if (this.catalog.paths) select.append(el("option", { value: file }, "A checkpoint on this machine"));
     }
     if (name === "device") this.#devices(select);
     select.addEventListener("change", () => {
