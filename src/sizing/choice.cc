@@ -56,7 +56,7 @@ std::vector<std::optional<Placement>> placements_of(const Request& request) {
 std::tuple<int, std::size_t, std::uint64_t> rank(const Choice& choice) {
   const std::size_t placement = choice.layout.placement ? static_cast<std::size_t>(*choice.layout.placement) : 0;
   const std::uint64_t missing = choice.memory.missing_bytes;
-  if (!choice.loads) return {5, choice.limits.size(), missing};
+  if (!choice.loads) return {5, (choice.fits() ? 0 : 100) + choice.limits.size(), missing};
   if (!choice.refusal.empty()) return {4, placement, missing};
   if (choice.fits() && choice.runs()) return {0, placement, 0};
   if (choice.runs() && missing < choice.memory.pools.front().capacity_bytes / 20) return {1, placement, missing};
