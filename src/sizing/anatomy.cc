@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "checkpoint/gguf.h"
 #include "checkpoint/model_config.h"
 #include "checkpoint/safetensors.h"
@@ -233,13 +234,31 @@ Result<Model> model_of_safetensors(const Checkpoint& checkpoint) {
   return model_of(checkpoint, keys, for_each, 0);
 }
 
+/// What no model that computes anything can be.
+Result<void> check_whole(const Model& model) {
+  if (model.bytes_rest() == 0) {
+    return make_error(ErrorCode::kMalformed, "{}: it holds no tensors of layers, so there is nothing to plan",
+                      printable(model.name));
+  }
+  const bool keeps = std::any_of(model.attention.begin(), model.attention.end(),
+                                 [](const Attention& group) { return group.values != 0; });
+  if (!keeps && model.states.empty()) {
+    return make_error(ErrorCode::kMalformed, "{}: its layers keep nothing: key-value heads or their width are 0",
+                      printable(model.name));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Model> model_of_checkpoint(const std::string& path) {
   return without_throwing([&]() -> Result<Model> {
     auto checkpoint = Checkpoint::open(path);
     if (!checkpoint) return checkpoint.error();
-    return checkpoint->format() == "gguf" ? model_of_gguf(*checkpoint) : model_of_safetensors(*checkpoint);
+    auto model = checkpoint->format() == "gguf" ? model_of_gguf(*checkpoint) : model_of_safetensors(*checkpoint);
+    if (!model) return model;
+    if (auto whole = check_whole(*model); !whole) return whole.error();
+    return model;
   });
 }
 

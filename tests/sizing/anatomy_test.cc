@@ -216,6 +216,17 @@ TEST(Anatomy, AnEmbeddingThatIsTheHeadTooIsReadWhole) {
   EXPECT_EQ(kv_bytes_per_token(model, KvType::kF16, false), 2 * 2 * 2 * 16 * 2);
 }
 
+TEST(Anatomy, WhatComputesNothingIsRefused) {
+  std::string config = kPlainConfig;
+  const std::string heads = "\"num_key_value_heads\": 2";
+  config.replace(config.find(heads), heads.size(), "\"num_key_value_heads\": 0");
+  SmallCheckpoint no_heads(config);
+  no_heads.add("lm_head.weight", "BF16", {100, 64}, 2);
+  const Error error = failure(no_heads.write());
+  EXPECT_EQ(error.code, ErrorCode::kMalformed) << error.message;
+  EXPECT_THAT(error.message, HasSubstr("key-value heads"));
+}
+
 TEST(Anatomy, PackedIntegersAreSeveralParameters) {
   SmallCheckpoint checkpoint(kPlainConfig);
   checkpoint.add("lm_head.weight", "BF16", {100, 64}, 2);
