@@ -118,7 +118,7 @@ class Layouter {
                             source});
     }
     pool.items.push_back({"runtime", engine_.runtime_bytes, "fixed", engine_.runtime_source});
-    if (engine_.graph_bytes != 0) {
+    if (engine_.graph_bytes != 0 && device_.id != "cpu") {
       pool.items.push_back({"captured graphs", engine_.graph_bytes, "fixed", engine_.graph_source});
     }
     for (std::size_t i = first; i < pool.items.size(); ++i) other_ += pool.items[i].bytes;

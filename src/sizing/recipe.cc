@@ -29,11 +29,12 @@ std::uint64_t gib_upwards(std::uint64_t bytes) { return (bytes + (std::uint64_t{
 
 void add_container_notes(const Request& request, const RecipePlan& plan, Recipe& recipe) {
   if (plan.container_memory_bytes != 0) {
-    recipe.notes.push_back(fmt::format(
-        "in a container cap its memory: docker run --memory {}g{}", gib_upwards(plan.container_memory_bytes),
-        request.machine.device.is_unified ? "; what the GPU allocates is not charged to it here, the engine's share "
-                                            "of memory bounds that"
-                                          : ""));
+    recipe.notes.push_back(fmt::format("in a container cap its memory: docker run --memory {}g{}",
+                                       gib_upwards(plan.container_memory_bytes),
+                                       request.machine.device.is_unified && request.machine.device.id != "cpu"
+                                           ? "; what the GPU allocates is not charged to it here, the engine's share "
+                                             "of memory bounds that"
+                                           : ""));
   }
   // Replicas share one copy of the table through /dev/shm; a single one pins memory of its own.
   if (plan.shared_memory_bytes > kDockerSharedBytes && request.dp > 1 && recipe.engine != EngineId::kLlamaCpp) {

@@ -30,14 +30,14 @@ TokenMap map_of(std::vector<std::int32_t> ids) {
 /// Ids 0 to 5 are themselves, 6 is what 5 is, 7 (the image) has an entry too, as every tokenizer id has.
 TokenMap small_map() { return map_of({0, 1, 2, 3, 4, 5, 5, 0}); }
 
-std::vector<RowId> rows_of(const Addressing& addressing, std::vector<TokenId> tokens, History history = {}) {
+std::vector<RowId> rows_with(const Addressing& addressing, std::vector<TokenId> tokens, History history = {}) {
   std::vector<RowId> ids(tokens.size() * addressing.rows_per_token());
   addressing.rows(tokens, history, ids);
   return ids;
 }
 
 std::vector<RowId> last_rows(const Addressing& addressing, std::vector<TokenId> tokens, History history = {}) {
-  const std::vector<RowId> ids = rows_of(addressing, std::move(tokens), std::move(history));
+  const std::vector<RowId> ids = rows_with(addressing, std::move(tokens), std::move(history));
   return {ids.end() - static_cast<std::ptrdiff_t>(addressing.rows_per_token()), ids.end()};
 }
 
@@ -64,20 +64,20 @@ TEST(DeepseekEngram, DescribesItself) {
 
 TEST(DeepseekEngram, DeadTokensHideWhatIsOlder) {
   const Made made = deepseek();
-  const std::vector<RowId> alone = rows_of(*made, {4});
+  const std::vector<RowId> alone = rows_with(*made, {4});
   for (const TokenId dead : {TokenId{-1}, TokenId{7}, TokenId{-2}, TokenId{8}, INT64_MAX, INT64_MIN}) {
     SCOPED_TRACE(dead);
     EXPECT_EQ(last_rows(*made, {5, 3, dead, 4}), alone);
     EXPECT_EQ(last_rows(*made, {4}, {3, dead}), alone);
-    EXPECT_EQ(last_rows(*made, {5, 3, dead}), rows_of(*made, {2})) << "hashed as pad alone";
+    EXPECT_EQ(last_rows(*made, {5, 3, dead}), rows_with(*made, {2})) << "hashed as pad alone";
   }
   EXPECT_NE(last_rows(*made, {5, 3, 0, 4}), alone);
 }
 
 TEST(DeepseekEngram, TokensOfOneCompressedIdHaveTheSameRows) {
   const Made made = deepseek();
-  EXPECT_EQ(rows_of(*made, {1, 6, 4, 5}), rows_of(*made, {1, 5, 4, 6}));
-  EXPECT_EQ(rows_of(*made, {1, 6, 4}), rows_of(*deepseek(nullptr), {1, 5, 4}));
+  EXPECT_EQ(rows_with(*made, {1, 6, 4, 5}), rows_with(*made, {1, 5, 4, 6}));
+  EXPECT_EQ(rows_with(*made, {1, 6, 4}), rows_with(*deepseek(nullptr), {1, 5, 4}));
 }
 
 TEST(DeepseekEngram, HistoriesKeepTokenizerIds) {
@@ -93,16 +93,16 @@ TEST(DeepseekEngram, WithTheIdentityAnImageIsMinusOne) {
   config.image_token_id = 3;
   const Made made = *make_deepseek_engram(config, derive_engram(config)->front(), nullptr);
   EXPECT_EQ(made->image_token_id(), -1);
-  EXPECT_NE(rows_of(*made, {1, 3}), rows_of(*made, {1, -1}));
+  EXPECT_NE(rows_with(*made, {1, 3}), rows_with(*made, {1, -1}));
   EXPECT_EQ(deepseek()->image_token_id(), 7);
   config.image_token_id.reset();
   EXPECT_EQ((*make_deepseek_engram(config, derive_engram(config)->front(), nullptr))->image_token_id(), std::nullopt);
 }
 
 TEST(EngramDemo, ReadsIdsBeyondTheMapAsItsLast) {
-  EXPECT_EQ(rows_of(*demo(), {3, 8}), rows_of(*demo(), {3, 7}));
-  EXPECT_EQ(rows_of(*demo(), {3, INT64_MAX}), rows_of(*demo(), {3, 7}));
-  EXPECT_EQ(rows_of(*demo(nullptr), {3, 6}), rows_of(*demo(nullptr), {3, 5}));
+  EXPECT_EQ(rows_with(*demo(), {3, 8}), rows_with(*demo(), {3, 7}));
+  EXPECT_EQ(rows_with(*demo(), {3, INT64_MAX}), rows_with(*demo(), {3, 7}));
+  EXPECT_EQ(rows_with(*demo(nullptr), {3, 6}), rows_with(*demo(nullptr), {3, 5}));
   EXPECT_EQ(demo()->start(), (History{2, 2}));
   EXPECT_EQ(demo()->image_token_id(), std::nullopt);
 }
@@ -119,9 +119,9 @@ TEST(Longcat, DescribesItself) {
 TEST(Longcat, IdsOutsideTheVocabularyEnterTheSumsAsTheyAre) {
   const LongcatConstants constants = *derive_longcat(released_longcat());
   const Made made = make_longcat(released_longcat(), constants);
-  EXPECT_EQ(rows_of(*made, {-1})[0], constants.head_sizes[0] - 1);
-  EXPECT_EQ(rows_of(*made, {1, -1})[12], 131'072U - 1);
-  EXPECT_EQ(rows_of(*made, {200'000})[0], 200'000U);
+  EXPECT_EQ(rows_with(*made, {-1})[0], constants.head_sizes[0] - 1);
+  EXPECT_EQ(rows_with(*made, {1, -1})[12], 131'072U - 1);
+  EXPECT_EQ(rows_with(*made, {200'000})[0], 200'000U);
 }
 
 TEST(Unigram, IsTheTokenIdOrRowZero) {
@@ -219,7 +219,7 @@ TEST(Longcat, RefusesConfigurationsNoModelCanHave) {
 
 TEST(Unigram, PositionsOfImagesAndSoundReadThePadRow) {
   const Made made = *make_unigram({100, 50, {51, 200}, 3});
-  EXPECT_EQ(rows_of(*made, {49, 50, 51, 52, 200, 100}), (std::vector<RowId>{49, 3, 3, 52, 3, 0}));
+  EXPECT_EQ(rows_with(*made, {49, 50, 51, 52, 200, 100}), (std::vector<RowId>{49, 3, 3, 52, 3, 0}));
   EXPECT_EQ(made->image_token_id(), 50);
   expect_refused(make_unigram({100, {}, {}, 100}), ErrorCode::kUsage, {"pad_token_id 100", "100 tokens"});
 }

@@ -18,7 +18,7 @@ struct PleModel {
   std::shared_ptr<const Addressing> addressing;
 };
 
-PleModel make_model(const QwenPleConfig& config) {
+PleModel make_qwen(const QwenPleConfig& config) {
   auto constants = derive_qwen_ple(config);
   EXPECT_TRUE(constants.ok()) << constants.error().message;
   return {config, *constants, make_qwen_ple(config, *constants)};
@@ -34,7 +34,7 @@ PleModel random_model(Random& random) {
                        .heads_per_order = static_cast<std::uint32_t>(1 + random() % 9),
                        .dense_index = static_cast<std::uint32_t>(random() % 3)};
   config.eos_token_id = static_cast<TokenId>(random() % static_cast<std::uint64_t>(config.vocab_size));
-  return make_model(config);
+  return make_qwen(config);
 }
 
 // Known ids, many EOS, and now and then an id from anywhere in 64 bits.
@@ -125,7 +125,7 @@ TEST(QwenPle, OnlyTheLastIdsOfALongHistoryCount) {
 }
 
 TEST(QwenPle, AShortHistoryIsASequenceStart) {
-  const PleModel model = make_model(released_qwen_ple());
+  const PleModel model = make_qwen(released_qwen_ple());
   const std::vector<TokenId> tokens = {9707, 11, 1879};
   History none;
   History start = model.addressing->start();
@@ -139,14 +139,14 @@ TEST(QwenPle, AShortHistoryIsASequenceStart) {
 }
 
 TEST(QwenPle, AnEmptyChunkCompletesTheHistory) {
-  const PleModel model = make_model(released_qwen_ple());
+  const PleModel model = make_qwen(released_qwen_ple());
   History history = {7};
   model.addressing->rows({}, history, {});
   EXPECT_EQ(history, (History{248044, 7}));
 }
 
 TEST(QwenPle, AnImageCostsFortyDistinctRows) {
-  const PleModel model = make_model(released_qwen_ple());
+  const PleModel model = make_qwen(released_qwen_ple());
   const TokenId image = model.addressing->image_token_id().value();
   std::vector<TokenId> tokens(101, image);
   tokens[0] = 248053;
@@ -156,7 +156,7 @@ TEST(QwenPle, AnImageCostsFortyDistinctRows) {
 }
 
 TEST(QwenPle, DescribesItself) {
-  const PleModel model = make_model(released_qwen_ple());
+  const PleModel model = make_qwen(released_qwen_ple());
   EXPECT_EQ(model.addressing->family(), "qwen_ple");
   const auto orders = model.addressing->orders();
   EXPECT_EQ(std::vector<std::uint32_t>(orders.begin(), orders.end()), (std::vector<std::uint32_t>{2, 3}));
@@ -175,7 +175,7 @@ QwenPleConfig small_ple_config() {
           .heads_per_order = 8};
 }
 
-void expect_refused(const QwenPleConfig& config, const std::string& named) {
+void expect_config_refused(const QwenPleConfig& config, const std::string& named) {
   auto constants = derive_qwen_ple(config);
   ASSERT_FALSE(constants.ok()) << named;
   EXPECT_EQ(constants.error().code, ErrorCode::kUsage) << named;
@@ -191,22 +191,23 @@ QwenPleConfig with(Field field, Value value) {
 
 TEST(QwenPle, RefusesConfigurationsNoModelCanHave) {
   ASSERT_TRUE(derive_qwen_ple(small_ple_config()).ok());
-  expect_refused(with(&QwenPleConfig::vocab_size, 0), "vocab_size 0");
-  expect_refused(with(&QwenPleConfig::vocab_size, -3), "vocab_size -3");
-  expect_refused(with(&QwenPleConfig::ngram_size, 0), "ngram_size 0");
-  expect_refused(with(&QwenPleConfig::ngram_size, 1), "ngram_size 1");
-  expect_refused(with(&QwenPleConfig::ngram_size, 9), "ngram_size 9");
-  expect_refused(with(&QwenPleConfig::heads_per_order, 0), "heads_per_order 0");
-  expect_refused(with(&QwenPleConfig::heads_per_order, 65), "heads_per_order 65");
-  expect_refused(with(&QwenPleConfig::dense_index, 256), "dense_index 256");
-  expect_refused(with(&QwenPleConfig::dense_index, UINT32_MAX), "dense_index 4294967295");
-  expect_refused(with(&QwenPleConfig::base, 0), "base 0");
-  expect_refused(with(&QwenPleConfig::base, UINT64_MAX), "base 18446744073709551615");
+  expect_config_refused(with(&QwenPleConfig::vocab_size, 0), "vocab_size 0");
+  expect_config_refused(with(&QwenPleConfig::vocab_size, -3), "vocab_size -3");
+  expect_config_refused(with(&QwenPleConfig::ngram_size, 0), "ngram_size 0");
+  expect_config_refused(with(&QwenPleConfig::ngram_size, 1), "ngram_size 1");
+  expect_config_refused(with(&QwenPleConfig::ngram_size, 9), "ngram_size 9");
+  expect_config_refused(with(&QwenPleConfig::heads_per_order, 0), "heads_per_order 0");
+  expect_config_refused(with(&QwenPleConfig::heads_per_order, 65), "heads_per_order 65");
+  expect_config_refused(with(&QwenPleConfig::dense_index, 256), "dense_index 256");
+  expect_config_refused(with(&QwenPleConfig::dense_index, UINT32_MAX), "dense_index 4294967295");
+  expect_config_refused(with(&QwenPleConfig::base, 0), "base 0");
+  expect_config_refused(with(&QwenPleConfig::base, UINT64_MAX), "base 18446744073709551615");
 }
 
 // 16 heads of at least this size fit by the smallest possible sum, but not by the primes that follow.
 TEST(QwenPle, RefusesRowIdsThatOverflow) {
-  expect_refused(with(&QwenPleConfig::base, static_cast<std::uint64_t>(INT64_MAX) / 16), "base 576460752303423487");
+  expect_config_refused(with(&QwenPleConfig::base, static_cast<std::uint64_t>(INT64_MAX) / 16),
+                        "base 576460752303423487");
   EXPECT_TRUE(derive_qwen_ple(with(&QwenPleConfig::base, static_cast<std::uint64_t>(INT64_MAX) / 17)).ok());
 }
 

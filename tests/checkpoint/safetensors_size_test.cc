@@ -15,7 +15,7 @@
 namespace rowtide::checkpoint {
 namespace {
 
-void expect_opens(const std::string& path, const LargeCheckpoint& written) {
+void expect_large_opens(const std::string& path, const LargeCheckpoint& written) {
   ::malloc_trim(0);  // what writing it took is none of the reading
   restart_peak();
   const std::uint64_t before = peak_bytes();
@@ -39,15 +39,15 @@ TEST(SafetensorsSize, OneFileOfManyTensors) {
   const TempDir folder;
   const LargeCheckpoint written = write_large_qwen(folder.file(""), 1);
   EXPECT_GT(written.tensors, 294'912u);
-  expect_opens(folder.file(""), written);
-  expect_opens(folder.file("model-00001-of-00001.safetensors"), written);
+  expect_large_opens(folder.file(""), written);
+  expect_large_opens(folder.file("model-00001-of-00001.safetensors"), written);
 }
 
 TEST(SafetensorsSize, ManyShards) {
   const TempDir folder;
   const LargeCheckpoint written = write_large_deepseek(folder.file(""));
   EXPECT_GT(written.bytes, 500'000'000'000u);
-  expect_opens(folder.file(""), written);
+  expect_large_opens(folder.file(""), written);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-Request request_of(const char* family, const char* format, const char* device) {
+Request request_for(const char* family, const char* format, const char* device) {
   Request request;
   request.machine = machine_of(*known_device(device));
   request.model.family = family;
@@ -28,8 +28,8 @@ Request request_of(const char* family, const char* format, const char* device) {
   request.kv = request.model.format == "gguf" ? KvType::kF16 : KvType::kBf16;
   return request;
 }
-Request qwen_gguf(const char* device = "dgx-spark") { return request_of("qwen_ple", "gguf", device); }
-Request qwen(const char* device = "dgx-spark") { return request_of("qwen_ple", "safetensors", device); }
+Request qwen_gguf(const char* device = "dgx-spark") { return request_for("qwen_ple", "gguf", device); }
+Request qwen_request(const char* device = "dgx-spark") { return request_for("qwen_ple", "safetensors", device); }
 
 std::vector<std::string> ids(EngineId id, const Request& request, Placement placement) {
   std::vector<std::string> found;
@@ -66,10 +66,10 @@ TEST(StepOverhead, ElsewhereOfTheNearestAndSaysSo) {
   const StepOverhead other = step_overhead(EngineId::kLlamaCpp, request.model, request.machine.device, false);
   EXPECT_GT(other.ms, 0);
   EXPECT_THAT(other.source, HasSubstr("nearest"));
-  const Request deepseek = request_of("deepseek_engram", "safetensors", "dgx-spark");
+  const Request deepseek = request_for("deepseek_engram", "safetensors", "dgx-spark");
   const StepOverhead drafting = step_overhead(EngineId::kVllm, deepseek.model, deepseek.machine.device, true);
   EXPECT_THAT(drafting.source, HasSubstr("on four"));
-  const Request plain = request_of("", "safetensors", "h100");
+  const Request plain = request_for("", "safetensors", "h100");
   EXPECT_GT(step_overhead(EngineId::kSglang, plain.model, plain.machine.device, false).ms, 0);
 }
 
@@ -77,7 +77,7 @@ TEST(StepOverhead, ElsewhereOfTheNearestAndSaysSo) {
 TEST(StepOverhead, OfAPlainModelIsNeverThatOfATable) {
   for (const Device& device : known_devices()) {
     for (const std::uint32_t experts : {0u, 128u}) {
-      Request plain = request_of("", "gguf", device.id.c_str());
+      Request plain = request_for("", "gguf", device.id.c_str());
       plain.model.experts = experts;
       for (const Engine& each : engines()) {
         const StepOverhead overhead = step_overhead(each.id, plain.model, device, false);
@@ -117,7 +117,7 @@ TEST(Limits, LlamaCppTakesNoQuantisedKvForThisModel) {
 TEST(Limits, PinnedMemoryIsRefusedWhereverMemoryIsOne) {
   for (const Device& device : known_devices()) {
     for (const Engine& each : engines()) {
-      const auto found = ids(each.id, qwen(device.id.c_str()), Placement::kPinned);
+      const auto found = ids(each.id, qwen_request(device.id.c_str()), Placement::kPinned);
       if (device.is_unified) {
         EXPECT_THAT(found, Contains("pinned-on-unified")) << device.id;
       } else {
@@ -128,14 +128,14 @@ TEST(Limits, PinnedMemoryIsRefusedWhereverMemoryIsOne) {
 }
 
 TEST(Limits, VllmHasNoDiskTier) {
-  EXPECT_THAT(ids(EngineId::kVllm, qwen("rtx-pro-6000"), Placement::kNvme), Contains("vllm-disk"));
-  EXPECT_THAT(ids(EngineId::kVllm, qwen("rtx-pro-6000"), Placement::kPinned), IsEmpty());
-  EXPECT_THAT(ids(EngineId::kVllm, request_of("", "safetensors", "h100"), Placement::kNvme), IsEmpty())
+  EXPECT_THAT(ids(EngineId::kVllm, qwen_request("rtx-pro-6000"), Placement::kNvme), Contains("vllm-disk"));
+  EXPECT_THAT(ids(EngineId::kVllm, qwen_request("rtx-pro-6000"), Placement::kPinned), IsEmpty());
+  EXPECT_THAT(ids(EngineId::kVllm, request_for("", "safetensors", "h100"), Placement::kNvme), IsEmpty())
       << "a model without a table has nothing to place";
 }
 
 TEST(Limits, SglangComputesNoNvfp4OnAmd) {
-  Request request = qwen("mi355x");
+  Request request = qwen_request("mi355x");
   request.model.precision = "NVFP4-MXFP8";
   EXPECT_THAT(ids(EngineId::kSglang, request, Placement::kPinned), Contains("sglang-nvfp4-amd"));
   EXPECT_THAT(ids(EngineId::kVllm, request, Placement::kPinned), IsEmpty()) << "emulated";
@@ -144,7 +144,7 @@ TEST(Limits, SglangComputesNoNvfp4OnAmd) {
 }
 
 TEST(Limits, VllmLeavesNoRankWithoutHashHeads) {
-  Request request = request_of("deepseek_engram", "safetensors", "b300");
+  Request request = request_for("deepseek_engram", "safetensors", "b300");
   for (const auto& [tp, refused] : {std::pair{1u, false}, {2u, false}, {8u, false}, {12u, false}, {16u, true}}) {
     request.tp = request.devices = tp;
     const auto found = ids(EngineId::kVllm, request, Placement::kPinned);
@@ -153,15 +153,15 @@ TEST(Limits, VllmLeavesNoRankWithoutHashHeads) {
 }
 
 TEST(Limits, SglangsFileNeedsAGpuThatReadsHostPages) {
-  EXPECT_THAT(ids(EngineId::kSglang, qwen(), Placement::kNvme), IsEmpty());
-  EXPECT_THAT(ids(EngineId::kSglang, qwen("rtx-pro-6000"), Placement::kNvme),
+  EXPECT_THAT(ids(EngineId::kSglang, qwen_request(), Placement::kNvme), IsEmpty());
+  EXPECT_THAT(ids(EngineId::kSglang, qwen_request("rtx-pro-6000"), Placement::kNvme),
               Contains("sglang-file-needs-host-page-tables"));
 }
 
 TEST(Limits, ModelsThatLlamaCppDoesNotKnow) {
-  EXPECT_THAT(ids(EngineId::kLlamaCpp, request_of("deepseek_engram", "safetensors", "b300"), Placement::kHost),
+  EXPECT_THAT(ids(EngineId::kLlamaCpp, request_for("deepseek_engram", "safetensors", "b300"), Placement::kHost),
               testing::IsSupersetOf({"llama-deepseek-v41", "llama-gguf-only"}));
-  EXPECT_THAT(ids(EngineId::kLlamaCpp, request_of("longcat", "gguf", "b300"), Placement::kHost),
+  EXPECT_THAT(ids(EngineId::kLlamaCpp, request_for("longcat", "gguf", "b300"), Placement::kHost),
               Contains("llama-longcat"));
 }
 
@@ -171,7 +171,7 @@ std::set<std::string> all_that_occur() {
   for (const char* family : {"", "qwen_ple", "deepseek_engram", "longcat"}) {
     for (const char* format : {"gguf", "safetensors"}) {
       for (const char* device : {"dgx-spark", "rtx-pro-6000", "m4-max"}) {
-        Request request = request_of(family, format, device);
+        Request request = request_for(family, format, device);
         request.state = StateType::kBf16;
         for (const std::uint32_t ranks : {1u, 16u}) {
           request.tp = request.devices = request.nodes = ranks;
@@ -193,13 +193,13 @@ std::set<std::string> all_that_occur() {
 
 TEST(Limits, EveryOneOfTheDataOccursAndSaysWhatToDo) {
   std::set<std::string> met = all_that_occur();
-  Request amd = qwen("mi300x");
+  Request amd = qwen_request("mi300x");
   amd.model.precision = "NVFP4";
   for (const std::string& id : ids(EngineId::kSglang, amd, Placement::kPinned)) met.insert(id);
   Request many = qwen_gguf();
   many.concurrency = 257;
   for (const std::string& id : ids(EngineId::kLlamaCpp, many, Placement::kNvme)) met.insert(id);
-  Request cpu = qwen();
+  Request cpu = qwen_request();
   cpu.machine.device.id = "cpu";
   for (const std::string& id : ids(EngineId::kVllm, cpu, Placement::kNvme)) met.insert(id);
   const nlohmann::json all = nlohmann::json::parse(data::engines);

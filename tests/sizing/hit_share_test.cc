@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kMebi = std::uint64_t{1} << 20, kGibi = std::uint64_t{1} << 30;
 
-Model qwen(std::uint64_t row_bytes) {
+Model qwen_of_rows(std::uint64_t row_bytes) {
   Model model;
   model.tables = {{.name = "n-grams",
                    .layer = 1,
@@ -39,39 +39,39 @@ Model deepseek() {
 
 TEST(HitShareTest, IsWhatWasMeasuredOnTheTableItWasMeasuredOn) {
   const auto mean_of = [](auto... shares) { return (shares + ...) / sizeof...(shares); };
-  EXPECT_NEAR(hit_share(qwen(90), 64 * kMebi), mean_of(.512, .565, .558, .429, .758), 1e-9);
-  EXPECT_NEAR(hit_share(qwen(90), kGibi), mean_of(.641, .667, .674, .466, .829), 1e-9);
-  EXPECT_NEAR(hit_share(qwen(90), 4 * kGibi), mean_of(.644, .667, .698, .466, .834), 1e-9);
+  EXPECT_NEAR(hit_share(qwen_of_rows(90), 64 * kMebi), mean_of(.512, .565, .558, .429, .758), 1e-9);
+  EXPECT_NEAR(hit_share(qwen_of_rows(90), kGibi), mean_of(.641, .667, .674, .466, .829), 1e-9);
+  EXPECT_NEAR(hit_share(qwen_of_rows(90), 4 * kGibi), mean_of(.644, .667, .698, .466, .834), 1e-9);
 }
 
 TEST(HitShareTest, BetweenMeasuredSizesLiesBetween) {
-  const double share = hit_share(qwen(90), 512 * kMebi);
-  EXPECT_GT(share, hit_share(qwen(90), 256 * kMebi));
-  EXPECT_LT(share, hit_share(qwen(90), kGibi));
+  const double share = hit_share(qwen_of_rows(90), 512 * kMebi);
+  EXPECT_GT(share, hit_share(qwen_of_rows(90), 256 * kMebi));
+  EXPECT_LT(share, hit_share(qwen_of_rows(90), kGibi));
 }
 
 TEST(HitShareTest, NoMemoryServesNothingAndNoTableHasNoCurve) {
-  EXPECT_EQ(hit_share(qwen(90), 0), 0);
+  EXPECT_EQ(hit_share(qwen_of_rows(90), 0), 0);
   EXPECT_EQ(hit_share(Model{}, kGibi), 0);
   EXPECT_TRUE(hit_share_curve(Model{}).empty());
 }
 
 TEST(HitShareTest, LargerRowsAreFewerInTheSameMemory) {
   // Rows of 160 bytes: a bundle takes 1,330 bytes where one of 90 takes 786.
-  EXPECT_LT(hit_share(qwen(160), 256 * kMebi), hit_share(qwen(90), 256 * kMebi));
+  EXPECT_LT(hit_share(qwen_of_rows(160), 256 * kMebi), hit_share(qwen_of_rows(90), 256 * kMebi));
   const double scale = bundle_bytes_in_cache(8, 160, 320'001'536) / bundle_bytes_in_cache(8, 90, 320'001'536);
-  EXPECT_NEAR(hit_share(qwen(160), static_cast<std::uint64_t>(256 * kMebi * scale)), hit_share(qwen(90), 256 * kMebi),
-              1e-6);
+  EXPECT_NEAR(hit_share(qwen_of_rows(160), static_cast<std::uint64_t>(256 * kMebi * scale)),
+              hit_share(qwen_of_rows(90), 256 * kMebi), 1e-6);
 }
 
 TEST(HitShareTest, ATokenOfSeveralTablesTakesTheBundlesOfEach) {
   EXPECT_NEAR(tokens_in_cache(deepseek(), kGibi),
               static_cast<double>(kGibi) / (6 * bundle_bytes_in_cache(8, 264, 384'006'168)), 1e-6);
-  EXPECT_LT(hit_share(deepseek(), kGibi), hit_share(qwen(160), kGibi));
+  EXPECT_LT(hit_share(deepseek(), kGibi), hit_share(qwen_of_rows(160), kGibi));
 }
 
 TEST(HitShareTest, MoreMemoryNeverServesLess) {
-  for (const Model& model : {qwen(90), qwen(320), deepseek()}) {
+  for (const Model& model : {qwen_of_rows(90), qwen_of_rows(320), deepseek()}) {
     double before = 0;
     for (std::uint64_t bytes = kMebi; bytes <= 64 * kGibi; bytes += bytes / 3 + 1) {
       const double share = hit_share(model, bytes);
@@ -83,7 +83,7 @@ TEST(HitShareTest, MoreMemoryNeverServesLess) {
 }
 
 TEST(HitShareTest, TheCurveGoesTo16GibAndIsFlatWhereNothingWasMeasured) {
-  const auto curve = hit_share_curve(qwen(90));
+  const auto curve = hit_share_curve(qwen_of_rows(90));
   ASSERT_EQ(curve.size(), 9);
   EXPECT_EQ(curve.front().memory_bytes, 64 * kMebi);
   EXPECT_EQ(curve.back().memory_bytes, 16 * kGibi);

@@ -92,16 +92,35 @@ def faults_of_file(path, parts):
             yield f"line {number}: {fault}"
 
 
+# A function of a test file, at the start of a line. The files of a room are compiled together: a call could silently
+# become one of another file's function of the same name.
+TEST_FUNCTION = re.compile(r"^(?!(?:return|else|using|template|namespace|class|struct|enum|TEST|RC_)\b)[A-Za-z_][\w:<>,\s*&]*[\s*&]([a-z_]\w*)\(",
+                           re.MULTILINE)
+
+
+def functions_twice(paths_by_room):
+    """Of each room of tests, the functions that two of its files have."""
+    for paths in paths_by_room.values():
+        first = {}
+        for path in paths:
+            for name in set(TEST_FUNCTION.findall(path.read_text(errors="replace"))):
+                if first.setdefault(name, path) != path:
+                    yield path, f"has {name}() as {first[name].name} has: they are compiled together"
+
+
 def faults(root):
     """Every fault under `root`, as "path: what"."""
     found = []
+    tests = {}
     for folder, subfolders, names in os.walk(root):
         subfolders[:] = sorted(n for n in subfolders if n not in SKIPPED_FOLDERS and not n.startswith("build"))
         for name in sorted(set(names) - SKIPPED_FILES):
             path = pathlib.Path(folder, name)
             relative = path.relative_to(root)
             found += [f"{relative}: {fault}" for fault in faults_of_file(path, relative.parts)]
-    return found
+            if relative.parts[0] == "tests" and name.endswith("_test.cc"):
+                tests.setdefault(relative.parent, []).append(path)
+    return found + [f"{path.relative_to(root)}: {fault}" for path, fault in functions_twice(tests)]
 
 
 CLEAN = {
@@ -110,7 +129,7 @@ CLEAN = {
     "include/rowtide/store.h": '#include "rowtide/table.h"\n',
     "integrations/ggml/good.cc": '#include "rowtide/store.h"\n#include "ggml/plugin.h"\n#include "ggml.h"\n',
     "Makefile": "all:\n\ttrue\n",
-    "tests/io/good_test.cc": '#include "store/batch.h"\n// reads /proc/self/maps and /dev/shm/homework/x\n',
+    "tests/io/good_test.cc": '#include "store/batch.h"\n// reads /proc/self/maps and /dev/shm/homework/x\nint once(int x) {\n',
 }
 # Each alone must be found, as (file, content, words of the finding).
 PLANTED = [
@@ -135,6 +154,7 @@ PLANTED = [
     ("tests/io/a_test.cc", 'open("/ho' + 'me/me/model.gguf");\n', "path of one machine"),
     ("docs/b.md", "fetched from https://regis" + "try.npm" + "js.org/x\n", "host of a registry"),
     ("src/io/d.cc", "\tint x;\n", "tab"),
+    ("tests/io/second_test.cc", "const std::vector<int>& once(long x = 0) {\n", "compiled together"),
     ("README.md", "words \n", "space at the end"),
 ]
 
