@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "address/splitmix64.h"
-#include "support/sanitized.h"
 
 namespace rowtide {
 namespace {
@@ -127,7 +126,7 @@ TEST(BundleCache, RowsAreRightAndMemoryIsBoundedThroughManyEvictions) {
     Client client(cache, bundles);
     const std::uint64_t capacity = kSegments * SegmentArena::kSegmentBytes / (bundles.heads * bundles.row_bytes + 48);
     std::size_t hits = 0;
-    use_at_random(client, 1, static_cast<int>((is_slow() ? 2 : 4) * capacity / 150) + 50, 20 * capacity, hits);
+    use_at_random(client, 1, static_cast<int>(4 * capacity / 150) + 50, 20 * capacity, hits);
     EXPECT_GT(hits, 0u);
     EXPECT_LE(cache.memory_bytes(), kSegments * SegmentArena::kSegmentBytes);
   }
@@ -155,7 +154,7 @@ TEST(BundleCache, WhatIsAskedForAgainOutlivesAScan) {
   std::vector<std::uint64_t> hot(1000);
   for (std::uint64_t i = 0; i < hot.size(); ++i) hot[i] = i;
   std::uint64_t next = 1'000'000;
-  for (int round = 0; round < (is_slow() ? 120 : 300); ++round) {  // the cache has room for 43,000
+  for (int round = 0; round < 300; ++round) {
     client.ask(hot);
     std::vector<std::uint64_t> scan(500);
     for (auto& number : scan) number = next++;

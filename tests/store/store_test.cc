@@ -12,7 +12,6 @@
 #include "store/batch_plan.h"
 #include "store/open_store.h"
 #include "support/random_table.h"
-#include "support/sanitized.h"
 
 namespace rowtide {
 namespace {
@@ -73,7 +72,7 @@ TEST_P(StoreWays, RowsEqualTheReference) {
     expect_rows(*reader, table, all);
     expect_rows(*reader, table, {});
     expect_rows(*reader, table, {0, table.rows - 1, 0});
-    for (int round = 0; round < (is_slow() ? 8 : 30); ++round) {
+    for (int round = 0; round < 30; ++round) {
       std::vector<RowId> ids(1 + random() % std::min<std::uint64_t>(3000, 2'000'000 / table.row_bytes));
       const std::uint64_t among = 1 + random() % table.rows;  // few distinct rows to many
       for (RowId& id : ids) id = random() % among;
