@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <concepts>
 
 #include "sizing/anatomy.h"
 #include "sizing/choice.h"
@@ -20,11 +21,18 @@ class Trial {
 
   /// Names `what` if the request so changed fits and runs.
   bool names(const Request& changed, std::string what) {
+    return names(changed, [&](const Choice& /*best*/) { return std::move(what); });
+  }
+
+  /// The same, named after what was chosen for it.
+  template <class Name>
+    requires std::invocable<Name, const Choice&>
+  bool names(const Request& changed, Name name) {
     if (works_.size() >= kMost) return true;
     const auto choices = choices_of(changed);
     const Choice& best = best_of(choices);
     if (!best.fits() || !best.runs()) return false;
-    works_.push_back(std::move(what));
+    works_.push_back(name(best));
     return true;
   }
 
@@ -32,10 +40,8 @@ class Trial {
     if (!request_.placement) return;
     Request changed = request_;
     changed.placement.reset();
-    const auto choices = choices_of(changed);
-    const Choice& best = best_of(choices);
-    if (!best.layout.placement) return;
-    names(changed, fmt::format("--placement {}", placement_name(*best.layout.placement)));
+    names(changed,
+          [](const Choice& best) { return fmt::format("--placement {}", placement_name(*best.layout.placement)); });
   }
 
   void memory() {

@@ -14,17 +14,6 @@ namespace {
 constexpr double kNarrow = 0.15;  // of a band of memory fractions: published recipes failed within such a one
 constexpr std::uint32_t kDraftsToTry = 3;
 
-std::string placement_text(Placement placement, const Device& device) {
-  switch (placement) {
-    case Placement::kDevice: return device.is_unified ? "in unified memory" : "in device memory";
-    case Placement::kPinned: return "in pinned host memory";
-    case Placement::kHost: return device.is_unified ? "in unified memory, gathered by the CPU" : "in host memory";
-    case Placement::kNvme: return "on NVMe";
-    case Placement::kRemote: return "in another machine's memory";
-  }
-  return "";
-}
-
 std::string gb_and_gib(double bytes) { return fmt::format("{:.1f} GB ({})", bytes / 1e9, gib(bytes)); }
 
 /// Weights and table against the memory they are to lie in, before anything else.
@@ -124,6 +113,17 @@ void add_speed_warnings(const Plan& plan, std::vector<std::string>& warnings) {
 }
 
 }  // namespace
+
+std::string placement_text(Placement placement, const Device& device) {
+  switch (placement) {
+    case Placement::kDevice: return device.is_unified ? "in unified memory" : "in device memory";
+    case Placement::kPinned: return "in pinned host memory";
+    case Placement::kHost: return device.is_unified ? "in unified memory, gathered by the CPU" : "in host memory";
+    case Placement::kNvme: return "on NVMe";
+    case Placement::kRemote: return "in another machine's memory";
+  }
+  return "";
+}
 
 std::string reason_of(const Request& request, const Choice& choice) {
   if (!choice.refusal.empty()) return choice.refusal;

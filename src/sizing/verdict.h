@@ -9,6 +9,9 @@
 
 namespace rowtide::sizing {
 
+/// "on NVMe", "in unified memory".
+std::string placement_text(Placement placement, const Device& device);
+
 /// What speaks for or against one choice.
 std::string reason_of(const Request& request, const Choice& choice);
 

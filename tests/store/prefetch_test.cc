@@ -35,7 +35,7 @@ std::uint64_t as_far_as_it_goes(const Store& store) {
     a_while();
     const std::uint64_t before = std::exchange(brought, store.counters().prefetched_rows);
     unchanged = brought == before && brought > 0 ? unchanged + 1 : 0;
-    return unchanged == 3;
+    return unchanged == 8;  // fewer, and a machine busy elsewhere looks like the end
   }));
   return brought;
 }
@@ -140,9 +140,7 @@ TEST_F(Prefetch, TablesCountApart) {
   const auto drive = std::make_shared<VirtualDrive>(drive_->table());
   const auto store = open_on(drive, {.mode = Mode::kCache});
   store->prefetch(bundles(0, 30'000));
-  // A batch of hints more or less, for a machine that is busy elsewhere may stop the look too early.
-  constexpr std::uint64_t kBatch = 2'048;
-  EXPECT_LE(as_far_as_it_goes(*store), ahead + kBatch);
+  EXPECT_LE(as_far_as_it_goes(*store), ahead);
 }
 
 TEST_F(Prefetch, WaitsWhileSomebodyWaits) {

@@ -8,6 +8,7 @@
 #include "cli/plan/pool_bar.h"
 #include "cli/text_table.h"
 #include "sizing/engine.h"
+#include "sizing/verdict.h"
 
 namespace rowtide::cli::plan {
 namespace {
@@ -16,17 +17,6 @@ using sizing::Placement;
 using sizing::Plan;
 using sizing::Pool;
 using sizing::TableCost;
-
-std::string placement_text(Placement placement, bool is_unified) {
-  switch (placement) {
-    case Placement::kDevice: return is_unified ? "in unified memory" : "in device memory";
-    case Placement::kPinned: return "in pinned host memory";
-    case Placement::kHost: return "in host memory";
-    case Placement::kNvme: return "on NVMe";
-    case Placement::kRemote: return "in another machine's memory";
-  }
-  return "";
-}
 
 std::string verdict_text(const Plan& plan, const PageStyle& style) {
   // Colours go around each line, so that wrapping counts what is seen.
@@ -89,9 +79,9 @@ std::string table_text(const Plan& plan, const PageStyle& style) {
   if (!plan.placement) return "";
   const TableCost& cost = plan.table;
   const Placement placement = *plan.placement;
-  std::string text = fmt::format("\n{} of {} {}\n", coloured("Table", Colour::kHeading, style),
-                                 size_in_both(plan.request.table_bytes()),
-                                 placement_text(placement, plan.request.machine.device.is_unified));
+  std::string text =
+      fmt::format("\n{} of {} {}\n", coloured("Table", Colour::kHeading, style),
+                  size_in_both(plan.request.table_bytes()), placement_text(placement, plan.request.machine.device));
   if (!plan.placement_reason.empty()) text += labelled("why", plan.placement_reason, style);
   text += labelled("decode",
                    fmt::format("{}; {}", traffic_text(placement, cost.reads_per_s_decode, cost.limit_share_decode),
